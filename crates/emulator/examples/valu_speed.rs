@@ -12,7 +12,9 @@ use luthier_emulator::{matrix, valu};
 use luthier_isa::Target;
 
 fn measure(name: &str, exec: u64, mode: u32) -> Option<f64> {
-    let run = valu::lookup(name).or_else(|| matrix::lookup(name))?.variants.select();
+    let operation = luthier_isa::Op::from_name(name)?;
+    let older = luthier_isa::Generation::Gfx90a;
+    let run = valu::lookup(operation).or_else(|| matrix::lookup(operation, older))?.variants.select();
     let mut wave = Wave::new();
     wave.mode = Mode(mode);
     wave.set_exec(exec);

@@ -7,6 +7,8 @@
 
 use std::sync::OnceLock;
 
+use luthier_isa::op::Op as IsaOp;
+
 use crate::wave::Wave;
 
 /// What follows a micro-op.
@@ -57,6 +59,35 @@ pub struct Op {
     pub flags: OpFlags,
     /// Which instruction of its block this micro-op belongs to.
     pub inst: u16,
+    /// What it does, for who makes something else of it than a call of `run`.
+    pub kind: Kind,
+}
+
+/// What a micro-op does: an operation of the instruction set, or a step of the lowering's around one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kind(u16);
+
+impl Kind {
+    /// `run` alone knows.
+    pub const OPAQUE: Kind = Kind(u16::MAX);
+    /// See [`crate::lower`] for what these are.
+    pub const SPLAT: Kind = Kind(u16::MAX - 1);
+    pub const SPLAT_CONSTANT: Kind = Kind(u16::MAX - 2);
+    pub const COPY: Kind = Kind(u16::MAX - 3);
+    pub const AND_XOR: Kind = Kind(u16::MAX - 4);
+    pub const EXTRACT: Kind = Kind(u16::MAX - 5);
+    /// Words between LDS and rows, one access a lane or two: [`crate::mem::ds_words`].
+    pub const DS_WORDS: Kind = Kind(u16::MAX - 6);
+    pub const DS_WORDS_TWICE: Kind = Kind(u16::MAX - 7);
+
+    pub const fn of(operation: IsaOp) -> Kind {
+        Kind(operation as u16)
+    }
+
+    /// The operation, if it is one, on sources in rows.
+    pub fn operation(self) -> Option<IsaOp> {
+        IsaOp::all().get(usize::from(self.0)).copied()
+    }
 }
 
 bitflags::bitflags! {
@@ -122,7 +153,9 @@ impl RawMods {
 /// One operation's semantics, written once; [`Variants::of`] compiles it for several processors.
 ///
 /// `run` must be `#[inline(always)]`, and so must what it calls, or the wider variants gain nothing.
-pub trait Kernel {
+pub trait Semantics {
+    /// What its micro-ops are to others.
+    const KIND: Kind = Kind::OPAQUE;
     fn run(w: &mut Wave, op: &Op) -> Flow;
 }
 
@@ -137,44 +170,44 @@ pub struct Variants {
 }
 
 /// Nothing to require: safe to call on every processor.
-unsafe fn base<K: Kernel>(w: &mut Wave, op: &Op) -> Flow {
-    K::run(w, op)
+unsafe fn base<S: Semantics>(w: &mut Wave, op: &Op) -> Flow {
+    S::run(w, op)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt")]
-unsafe fn avx2<K: Kernel>(w: &mut Wave, op: &Op) -> Flow {
-    K::run(w, op)
+unsafe fn avx2<S: Semantics>(w: &mut Wave, op: &Op) -> Flow {
+    S::run(w, op)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512cd")]
-unsafe fn avx512<K: Kernel>(w: &mut Wave, op: &Op) -> Flow {
-    K::run(w, op)
+unsafe fn avx512<S: Semantics>(w: &mut Wave, op: &Op) -> Flow {
+    S::run(w, op)
 }
 
 impl Variants {
     /// The three variants of a kernel; in development builds the baseline alone, which are ready so much sooner.
-    pub const fn of<K: Kernel>() -> Variants {
+    pub const fn of<S: Semantics>() -> Variants {
         if cfg!(debug_assertions) {
-            return Variants::scalar::<K>();
+            return Variants::scalar::<S>();
         }
         Variants {
-            base: base::<K>,
+            base: base::<S>,
             #[cfg(target_arch = "x86_64")]
-            avx2: avx2::<K>,
+            avx2: avx2::<S>,
             #[cfg(target_arch = "x86_64")]
-            avx512: avx512::<K>,
+            avx512: avx512::<S>,
         }
     }
     /// Only the baseline variant: for scalar, control-flow and memory operations, which wider vectors do not help.
-    pub const fn scalar<K: Kernel>() -> Variants {
+    pub const fn scalar<S: Semantics>() -> Variants {
         Variants {
-            base: base::<K>,
+            base: base::<S>,
             #[cfg(target_arch = "x86_64")]
-            avx2: base::<K>,
+            avx2: base::<S>,
             #[cfg(target_arch = "x86_64")]
-            avx512: base::<K>,
+            avx512: base::<S>,
         }
     }
     /// The best variant for the processor that we run on.

@@ -1,6 +1,22 @@
-//! How a family of operations contributes its handlers.
+//! The table of vector operations, and how a family contributes its own.
 
-use crate::op::{Kernel, Variants};
+use std::sync::LazyLock;
+
+use luthier_isa::OpcodeInfo;
+use luthier_isa::op::Op as IsaOp;
+
+use crate::matrix;
+use crate::op::{Semantics, Variants};
+use crate::valu;
+
+/// What an instruction does, if it is a vector ALU or matrix operation of ours.
+pub fn vector(info: &OpcodeInfo) -> Option<ValuOp> {
+    /// By operation. Of matrix operations some are not the same on all processors.
+    static ALL: LazyLock<Vec<Option<ValuOp>>> =
+        LazyLock::new(|| IsaOp::all().iter().map(|&op| valu::lookup(op)).collect());
+    let op = info.op();
+    ALL[op as usize].or_else(|| matrix::lookup(op, info.mode.target().generation()))
+}
 
 /// What a vector ALU or matrix operation needs from the lowering. The operands' places, widths and types come from
 /// the isa tables; this says only what those do not.
@@ -29,7 +45,7 @@ pub struct ValuOp {
 }
 
 impl ValuOp {
-    pub const fn of<K: Kernel>() -> ValuOp {
+    pub const fn of<K: Semantics>() -> ValuOp {
         ValuOp {
             variants: Variants::of::<K>(),
             raw_mods: false,

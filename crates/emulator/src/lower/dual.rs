@@ -1,11 +1,11 @@
 //! VOPD: two operations of one instruction, both of which read their sources before either writes.
 
-use luthier_isa::op::canonical_name;
+use luthier_isa::op::Op as IsaOp;
 use luthier_isa::{DataType, Field, Format, Generation, Inst, Operand, OperandInfo};
 
 use super::prepare::{AndXor, Copy};
 use super::{Builder, code_of, row_of};
-use crate::op::Op;
+use crate::op::{Kind, Op};
 use crate::valu;
 use crate::wave::{rows, scalar};
 
@@ -70,8 +70,12 @@ impl Builder {
         // Two sources and a table for three, of which the third is zero.
         let table = (name == "v_dual_bitop2_b32").then(|| inst.field(places.third)).flatten();
         let single = if table.is_some() { "v_bitop3_b32".to_owned() } else { name.replacen("v_dual_", "v_", 1) };
-        let valu = valu::lookup(canonical_name(&single)).ok_or_else(unknown)?;
-        let mut op = Op { run: valu.variants.select(), ssrc: scalar::VCC, ..Op::NOTHING };
+        let (valu, kind) = match IsaOp::from_name(&single) {
+            Some(operation) => (valu::lookup(operation).ok_or_else(unknown)?, Kind::of(operation)),
+            None if single == "v_dot2acc_f32_bf16" => (valu::dot::dot2acc_f32_bf16(), Kind::OPAQUE),
+            None => return Err(unknown()),
+        };
+        let mut op = Op { run: valu.variants.select(), ssrc: scalar::VCC, kind, ..Op::NOTHING };
         op.imm = table.unwrap_or(0).into();
         let (mut dst, mut units) = (None, 1);
         let mut n = 0;

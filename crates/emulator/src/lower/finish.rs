@@ -1,10 +1,12 @@
 //! Micro-ops after a vector operation: output modifiers, and results that replace a part of their destination.
 
+use luthier_isa::op::Op as IsaOp;
+
 use crate::fp;
 use crate::fp::factor::{self, Overflow};
 use crate::lanes::fill1;
 use crate::mode::{Mode, Round};
-use crate::op::{Flow, Kernel, Op};
+use crate::op::{Flow, Op, Semantics};
 use crate::wave::{Row, Wave};
 
 use luthier_isa::{Generation, Inst};
@@ -55,7 +57,7 @@ pub(super) fn rounds_to_nearest(base: &str) -> bool {
 /// Whether clamp and omod change the result. On gfx1201 those of v_cvt_pk_rtz_f16_f32 do not (bjacob/goc's captures).
 pub(super) fn takes_modifiers(inst: &Inst, base: &str) -> bool {
     let rdna4 = matches!(inst.info().mode.target().generation(), Generation::Gfx12 | Generation::Gfx1250);
-    !(rdna4 && base == "v_cvt_pkrtz_f16_f32")
+    !(rdna4 && base == IsaOp::VCvtPkrtzF16F32.name())
 }
 
 fn scale(omod: u32) -> f64 {
@@ -90,7 +92,7 @@ fn overflow(op: &Op, round: Round, saturate: bool) -> Overflow {
 /// that keeps them (a conversion of bf16) may be scaled to something else. (The CDNA3 manual: applied, and denormals
 /// flushed.)
 pub(super) struct Modify32;
-impl Kernel for Modify32 {
+impl Semantics for Modify32 {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let m = w.mode;
@@ -115,7 +117,7 @@ impl Kernel for Modify32 {
 
 /// As [`Modify32`], f64 in a row pair.
 pub(super) struct Modify64;
-impl Kernel for Modify64 {
+impl Semantics for Modify64 {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let m = w.mode;
@@ -174,7 +176,7 @@ fn modify_half(mode: Mode, h: u32, omod: u32, clamp: bool, rdna: Option<Overflow
 
 /// As [`Modify32`], f16; imm bit 3: both halves.
 pub(super) struct Modify16;
-impl Kernel for Modify16 {
+impl Semantics for Modify16 {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let m = w.mode;
@@ -196,7 +198,7 @@ impl Kernel for Modify16 {
 /// dst's bits of imm2 = src0 shifted left by imm; bit 32 of imm2: the bits above are filled with the field's sign,
 /// bit 33: with zero, as are those below; else the other bits keep their value.
 pub(super) struct Merge;
-impl Kernel for Merge {
+impl Semantics for Merge {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let (shift, mask) = (op.imm as u32 & 31, op.imm2 as u32);

@@ -1,5 +1,7 @@
 //! Memory instructions that gfx1250 adds.
 
+use luthier_isa::op::Op as IsaOp;
+
 use luthier_isa::{Field, Inst, Operand};
 
 use super::memory::{Fields, bytes, flat_op};
@@ -18,7 +20,7 @@ impl Builder {
         let info = inst.info();
         let unknown = || format!("the mock device does not implement {}", info.mnemonic);
         let (segment, suffix) = info.base.split_once('_').ok_or_else(unknown)?;
-        let (run, action, words): (Handler, Action, u8) = if let Some((run, words)) = gfx1250::transposing(info.base) {
+        let (run, action, words): (Handler, Action, u8) = if let Some((run, words)) = gfx1250::transposing(info.op()) {
             (run, Action::Load(Transfer::Words), words)
         } else if let Some(width) = suffix.strip_prefix("load_async_to_lds_") {
             let width = if width == "b8" { "u8" } else { width };
@@ -46,10 +48,10 @@ impl Builder {
 
     /// The tensor data mover; false if the instruction is none of its.
     pub(super) fn tensor(&mut self, inst: &Inst) -> Result<bool, String> {
-        let run: Handler = match inst.info().base {
-            "tensor_load_to_lds" => tensor_ops::load,
-            "tensor_store_from_lds" => tensor_ops::store,
-            "tensor_save" | "tensor_stop" => {
+        let run: Handler = match inst.info().op() {
+            IsaOp::TensorLoadToLds => tensor_ops::load,
+            IsaOp::TensorStoreFromLds => tensor_ops::store,
+            IsaOp::TensorSave | IsaOp::TensorStop => {
                 return Err(format!("{} is not modelled: no wave is saved and restored", inst.info().mnemonic));
             }
             _ => return Ok(false),

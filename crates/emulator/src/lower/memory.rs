@@ -1,5 +1,7 @@
 //! Vector memory and LDS instructions.
 
+use luthier_isa::op::Op as IsaOp;
+
 use luthier_isa::{Field, Flags, Generation, Inst, Operand, Target, Wave};
 
 use super::{Builder, code_of, row_of};
@@ -23,7 +25,7 @@ impl Builder {
         if self.tensor(inst)? {
             return Ok(true);
         }
-        if let Some(run) = lookup_cache_control(info.base) {
+        if let Some(run) = lookup_cache_control(info.op()) {
             self.push_handler(run, Op::NOTHING, 1);
         } else if info.flags.contains(Flags::DS) {
             self.ds(inst)?;
@@ -84,7 +86,7 @@ impl Builder {
         let unknown = || super::absent(info);
         let (segment, suffix) = info.base.split_once('_').ok_or_else(unknown)?;
         let fields = self.operands(inst)?;
-        if let Some((run, action, widest)) = flat_lanes::lookup(info.base) {
+        if let Some((run, action, widest)) = flat_lanes::lookup(info.op()) {
             if info.base.starts_with("global_load_tr") && info.mode.wave() == Wave::W64 {
                 return Err(format!("how {} exchanges in waves of 64 lanes is not documented", info.mnemonic));
             }
@@ -139,7 +141,7 @@ impl Builder {
             | flag(Field::Lds, buffer::LDS)
             | m0_width(inst);
         // Stores from LDS have an opcode of their own.
-        let from_lds = info.base == "buffer_store_lds_dword";
+        let from_lds = info.op() == IsaOp::BufferStoreLdsDword;
         let extra = if from_lds { extra | buffer::LDS } else { extra };
         let through_lds = extra & buffer::LDS != 0;
         let (run, words): (Handler, u64) = match typed::Shape::parse(info.base) {
@@ -198,7 +200,7 @@ impl Builder {
     /// `ds_gws_*`; false if it is something else.
     pub(super) fn global_wave_sync(&mut self, inst: &Inst) -> Result<bool, String> {
         let info = inst.info();
-        let Some((run, imm2, operand)) = gws::lookup(info.base) else { return Ok(false) };
+        let Some((run, imm2, operand)) = gws::lookup(info.op()) else { return Ok(false) };
         if inst.field(Field::Gds) != Some(1) {
             return Err(format!("{} without its gds bit is not documented", info.mnemonic));
         }
@@ -229,8 +231,8 @@ impl Builder {
             flags: if info.base.contains("cmpstore") { OpFlags::NEW_FIRST } else { OpFlags::empty() },
             ..Op::NOTHING
         };
-        let transposing = || ds_transpose::lookup(info.base).or_else(|| gfx1250::transposing(info.base).map(|t| t.0));
-        if let Some(run) = ds_lanes::lookup(info.base, offset).or_else(transposing) {
+        let transposing = || ds_transpose::lookup(info.op()).or_else(|| gfx1250::transposing(info.op()).map(|t| t.0));
+        if let Some(run) = ds_lanes::lookup(info.op(), offset).or_else(transposing) {
             self.push_handler(run, op, WIDEST);
             return Ok(());
         }
@@ -240,19 +242,19 @@ impl Builder {
             self.push_handler(ds_src2::src2, op, WIDEST);
             return Ok(());
         }
-        match info.base {
-            "ds_atomic_barrier_arrive_rtn_b64" => self.push_handler(lds_barrier::arrive_and_return, op, WIDEST),
-            "ds_atomic_async_barrier_arrive_b64" => self.push_handler(lds_barrier::arrive_later, op, WIDEST),
-            "ds_append" => self.push_handler(ds::append, op, WIDEST),
-            "ds_consume" => self.push_handler(ds::consume, op, WIDEST),
-            "ds_read_addtid_b32" | "ds_write_addtid_b32" | "ds_load_addtid_b32" | "ds_store_addtid_b32" => {
+        match info.op() {
+            IsaOp::DsAtomicBarrierArriveRtnB64 => self.push_handler(lds_barrier::arrive_and_return, op, WIDEST),
+            IsaOp::DsAtomicAsyncBarrierArriveB64 => self.push_handler(lds_barrier::arrive_later, op, WIDEST),
+            IsaOp::DsAppend => self.push_handler(ds::append, op, WIDEST),
+            IsaOp::DsConsume => self.push_handler(ds::consume, op, WIDEST),
+            IsaOp::DsReadAddtidB32 | IsaOp::DsWriteAddtidB32 => {
                 let transfer = Transfer::Words;
                 let load = info.base.contains("read") || info.base.contains("load");
                 op.imm2 = Encoded::new(if load { Action::Load(transfer) } else { Action::Store(transfer) }, 1).0;
                 self.push_handler(ds::add_tid, op, WIDEST);
             }
-            base => {
-                let parsed = ds::parse(base).ok_or_else(unknown)?;
+            _ => {
+                let parsed = ds::parse(info.base).ok_or_else(unknown)?;
                 if fields.addr == NO_ROW {
                     return Err(unknown());
                 }

@@ -3,6 +3,8 @@
 //! [`Builder::instruction`] appends the micro-ops of one instruction; what it cannot lower it says in words, and the
 //! block then ends in a micro-op that stops with them.
 
+use luthier_isa::op::Op as IsaOp;
+
 mod dual;
 mod finish;
 mod gfx1250;
@@ -22,7 +24,8 @@ use luthier_isa::{Flags, Format, Inst, MsbChange, OpcodeInfo, Operand, Reg, Vgpr
 
 use crate::error::FaultKind;
 use crate::mode::Mode;
-use crate::op::{Flow, Handler, Kernel, Op, OpFlags, Variants};
+use crate::op::{Flow, Handler, Kind, Op, OpFlags, Semantics, Variants};
+use crate::registry;
 use crate::report::FindingKind;
 use crate::scalar::NONE;
 use crate::wave::{Wave, rows};
@@ -60,6 +63,7 @@ impl Op {
         ssrc: crate::wave::scalar::VCC,
         flags: OpFlags::empty(),
         inst: 0,
+        kind: Kind::OPAQUE,
     };
 }
 
@@ -131,8 +135,7 @@ impl Builder {
             self.dual(inst)?;
             return Ok(Ending::Open);
         }
-        let base = inst.info().op().name();
-        if let Some(op) = crate::valu::lookup(base).or_else(|| crate::matrix::lookup(base)) {
+        if let Some(op) = registry::vector(inst.info()) {
             self.vector(inst, op)?;
             return Ok(Ending::Open);
         }
@@ -185,8 +188,8 @@ impl Builder {
     }
 
     /// Appends a micro-op of ours, compiled for the host's vectors.
-    fn push_kernel<K: Kernel>(&mut self, op: Op, widest: u16) {
-        self.push(Op { run: Variants::of::<K>().select(), ..op }, widest);
+    fn push_kernel<S: Semantics>(&mut self, op: Op, widest: u16) {
+        self.push(Op { run: Variants::of::<S>().select(), kind: S::KIND, ..op }, widest);
     }
 
     fn push_handler(&mut self, run: Handler, op: Op, widest: u16) {
@@ -276,18 +279,19 @@ fn absent(info: &OpcodeInfo) -> String {
         Format::Vintrp | Format::Vinterp | Format::Ldsdir => "attributes to interpolate",
         _ if info.base.starts_with("v_interp_") => "attributes to interpolate",
         _ => {
-            let why = match info.base {
-                "ds_bvh_stack_rtn_b32"
-                | "ds_bvh_stack_push4_pop1_rtn_b32"
-                | "ds_bvh_stack_push8_pop1_rtn_b32"
-                | "ds_bvh_stack_push8_pop2_rtn_b64" => "how a stack of ray tracing wraps around is not documented",
-                "ds_load_tr6_b96" | "global_load_tr6_b96" => "which lanes exchange six-bit elements is not documented",
-                "global_atomic_ordered_add_b64" => "it counts to VGT_GS_MAX_WAVE_ID, which only graphics has",
-                "s_barrier_init" | "s_barrier_join" | "s_barrier_leave" => "RDNA4 has no named barriers",
-                "s_setvskip" => "vector instructions are never skipped",
-                "s_rfe_b64" | "s_rfe_i64" | "s_rfe_restore_b64" => "there is no trap handler to return from",
-                "s_code_end" | "v_illegal" => "it is not meant to be carried out",
-                "v_mfma_ld_scale_b32" | "v_wmma_ld_scale_paired_b32" | "v_wmma_ld_scale16_paired_b64" => {
+            let why = match info.op() {
+                IsaOp::DsBvhStackRtnB32 | IsaOp::DsBvhStackPush8Pop1RtnB32 | IsaOp::DsBvhStackPush8Pop2RtnB64 => {
+                    "how a stack of ray tracing wraps around is not documented"
+                }
+                IsaOp::DsLoadTr6B96 | IsaOp::GlobalLoadTr6B96 => {
+                    "which lanes exchange six-bit elements is not documented"
+                }
+                IsaOp::GlobalAtomicOrderedAddB64 => "it counts to VGT_GS_MAX_WAVE_ID, which only graphics has",
+                IsaOp::SBarrierInit | IsaOp::SBarrierJoin | IsaOp::SBarrierLeave => "RDNA4 has no named barriers",
+                IsaOp::SSetvskip => "vector instructions are never skipped",
+                IsaOp::SRfeB64 | IsaOp::SRfeRestoreB64 => "there is no trap handler to return from",
+                IsaOp::SCodeEnd | IsaOp::VIllegal => "it is not meant to be carried out",
+                IsaOp::VMfmaLdScaleB32 | IsaOp::VWmmaLdScalePairedB32 | IsaOp::VWmmaLdScale16PairedB64 => {
                     "it is the first half of a matrix operation with scales, and none follows"
                 }
                 _ => return format!("the mock device does not implement {}", info.mnemonic),
@@ -296,4 +300,27 @@ fn absent(info: &OpcodeInfo) -> String {
         }
     };
     format!("{}: the mock device has no {what}", info.mnemonic)
+}
+
+/// Micro-ops of the lowering's, for tests of their native forms.
+#[cfg(all(test, target_arch = "x86_64"))]
+pub(crate) mod native_tests {
+    use super::prepare::{AndXor, Extract, Splat, SplatImm};
+    use crate::op::{Op, Semantics, Variants};
+
+    fn of<S: Semantics>(op: Op) -> Op {
+        Op { run: Variants::of::<S>().select(), kind: S::KIND, ..op }
+    }
+    pub fn splat(op: Op) -> Op {
+        of::<Splat>(op)
+    }
+    pub fn splat_constant(op: Op) -> Op {
+        of::<SplatImm>(op)
+    }
+    pub fn and_xor(op: Op) -> Op {
+        of::<AndXor>(op)
+    }
+    pub fn extract(op: Op) -> Op {
+        of::<Extract>(op)
+    }
 }

@@ -4,12 +4,13 @@ use std::sync::LazyLock;
 
 use luthier_isa::Generation;
 
-use crate::op::{Flow, Kernel, Op};
+use crate::op::{Flow, Kind, Op, Semantics};
 use crate::wave::{Row, Wave, rows, scalar};
 
 /// dst = the scalar `src[0]`, in every lane.
 pub(super) struct Splat;
-impl Kernel for Splat {
+impl Semantics for Splat {
+    const KIND: Kind = Kind::SPLAT;
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let value = w.s[usize::from(op.src[0] & 255)];
@@ -20,7 +21,8 @@ impl Kernel for Splat {
 
 /// dst = imm, in every lane.
 pub(super) struct SplatImm;
-impl Kernel for SplatImm {
+impl Semantics for SplatImm {
+    const KIND: Kind = Kind::SPLAT_CONSTANT;
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         *w.row_mut(op.dst) = Row([op.imm as u32; 64]);
@@ -30,7 +32,8 @@ impl Kernel for SplatImm {
 
 /// dst = src0 in the lanes of EXEC.
 pub(super) struct Copy;
-impl Kernel for Copy {
+impl Semantics for Copy {
+    const KIND: Kind = Kind::COPY;
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let value = *w.row(op.src[0]);
@@ -41,7 +44,8 @@ impl Kernel for Copy {
 
 /// dst = (src0 & imm) ^ imm2: absolute value, negation, a plain copy.
 pub(super) struct AndXor;
-impl Kernel for AndXor {
+impl Semantics for AndXor {
+    const KIND: Kind = Kind::AND_XOR;
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let (and, xor) = (op.imm as u32, op.imm2 as u32);
@@ -54,7 +58,8 @@ impl Kernel for AndXor {
 
 /// dst = src0 shifted right by imm, of which imm2's low half says how many bits remain; bit 32: sign-extended.
 pub(super) struct Extract;
-impl Kernel for Extract {
+impl Semantics for Extract {
+    const KIND: Kind = Kind::EXTRACT;
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let (shift, up, signed) = (op.imm as u32 & 31, 32 - (op.imm2 as u32 & 31), op.imm2 >> 32 != 0);
@@ -72,7 +77,7 @@ impl Kernel for Extract {
 
 /// A packed pair of halves: imm bit 0 and 1 pick the half that each half of the result comes from, imm2 is xored.
 pub(super) struct PickHalves;
-impl Kernel for PickHalves {
+impl Semantics for PickHalves {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let (lo, hi) = (op.imm as u32 & 1, op.imm as u32 >> 1 & 1);
@@ -155,7 +160,7 @@ pub(super) fn dpp_enabled(row_mask: u32, bank_mask: u32) -> u64 {
 /// Narrows EXEC to the lanes that are written; [`RestoreExec`] puts it back. `sdst` 0: the first of two rows, which
 /// leaves EXEC alone.
 pub(super) struct Permute;
-impl Kernel for Permute {
+impl Semantics for Permute {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         permute(w, op);
@@ -193,7 +198,7 @@ fn permute(w: &mut Wave, op: &Op) {
 /// dst = src0 with the lanes of each eight permuted by imm, three bits each; imm2: from inactive lanes too, which give
 /// zero otherwise (so LLVM's "Syntax of AMDGPU Instruction Modifiers" says). `sdst` as that of [`Permute`].
 pub(super) struct PermuteEight;
-impl Kernel for PermuteEight {
+impl Semantics for PermuteEight {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let exec = w.exec();
@@ -218,7 +223,7 @@ impl Kernel for PermuteEight {
 
 /// EXEC as it was before [`Permute`].
 pub(super) struct RestoreExec;
-impl Kernel for RestoreExec {
+impl Semantics for RestoreExec {
     #[inline(always)]
     fn run(w: &mut Wave, _op: &Op) -> Flow {
         w.set_exec(w.saved_exec);
@@ -235,7 +240,7 @@ fn indexed(w: &Wave, base: u16) -> u16 {
 
 /// dst = the row `src[0]` plus M0's index.
 pub(super) struct LoadIndexed;
-impl Kernel for LoadIndexed {
+impl Semantics for LoadIndexed {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let from = indexed(w, op.src[0]);
@@ -246,7 +251,7 @@ impl Kernel for LoadIndexed {
 
 /// The row `dst` plus M0's index = src0, in the lanes of EXEC.
 pub(super) struct StoreIndexed;
-impl Kernel for StoreIndexed {
+impl Semantics for StoreIndexed {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let to = indexed(w, op.dst);

@@ -1,5 +1,7 @@
 //! Scalar instructions and scalar memory.
 
+use luthier_isa::op::Op as IsaOp;
+
 use luthier_isa::{Field, Flags, Generation, Inst, Operand};
 
 use super::{Builder, Ending, code_of, destination_of};
@@ -69,9 +71,9 @@ impl Builder {
         if info.flags.contains(Flags::SMEM) {
             return self.scalar_memory(inst);
         }
-        let base = info.op().name();
-        let Some(run) = scalar::lookup(base) else { return Ok(None) };
-        let named = matches!(base, "s_barrier_init" | "s_barrier_join" | "s_barrier_leave");
+        let isa_op = info.op();
+        let Some(run) = scalar::lookup(isa_op) else { return Ok(None) };
+        let named = matches!(isa_op, IsaOp::SBarrierInit | IsaOp::SBarrierJoin | IsaOp::SBarrierLeave);
         if named && info.mode.target().generation() == Generation::Gfx12 {
             return Ok(None);
         }
@@ -122,7 +124,7 @@ impl Builder {
                         continue;
                     }
                     // The index mode of s_set_gpr_idx_on, and fixed literals.
-                    if info.base == "s_set_gpr_idx_on" {
+                    if isa_op == IsaOp::SSetGprIdxOn {
                         op.imm = value as u64;
                         free[0] = false;
                         continue;
@@ -135,37 +137,30 @@ impl Builder {
                 n += 1;
             }
         }
-        let ending = if info.flags.intersects(Flags::BRANCH | Flags::COND_BRANCH) || base == "s_call_b64" {
+        let ending = if info.flags.intersects(Flags::BRANCH | Flags::COND_BRANCH) || isa_op == IsaOp::SCallB64 {
             Ending::Branch { taken: inst.branch_target(pc) }
         } else if info.flags.intersects(Flags::INDIRECT | Flags::END | Flags::BARRIER)
             || matches!(
-                base,
-                "s_sleep"
-                    | "s_sleep_var"
-                    | "s_monitor_sleep"
-                    | "s_setpc_b64"
-                    | "s_swappc_b64"
-                    | "s_add_pc_i64"
-                    | "s_barrier"
-                    | "s_setkill"
+                isa_op,
+                IsaOp::SSleep | IsaOp::SSleepVar | IsaOp::SMonitorSleep | IsaOp::SSetpcB64 | IsaOp::SSwappcB64 | IsaOp::SAddPcI64 | IsaOp::SBarrier | IsaOp::SSetkill
                     // What a block has defined is lost.
-                    | "s_alloc_vgpr"
+                    | IsaOp::SAllocVgpr
             )
-            || info.base.starts_with("s_endpgm")
+            || isa_op.name().starts_with("s_endpgm")
         {
             Ending::Stop
         } else {
             Ending::Open
         };
-        match info.base {
-            "s_set_gpr_idx_on" => self.index_mode = op.imm as u8 & 15,
-            "s_set_gpr_idx_mode" => self.index_mode = op.imm as u8 & 15,
-            "s_set_gpr_idx_off" => self.index_mode = 0,
+        match isa_op {
+            IsaOp::SSetGprIdxOn => self.index_mode = op.imm as u8 & 15,
+            IsaOp::SSetGprIdxMode => self.index_mode = op.imm as u8 & 15,
+            IsaOp::SSetGprIdxOff => self.index_mode = 0,
             _ => {}
         }
         if scalar::orders(inst) {
             self.push_handler(scalar::wait, Op::NOTHING, 1);
-        } else if !scalar::is_idle(info.base) {
+        } else if !scalar::is_idle(isa_op) {
             self.push_handler(run, op, 1);
         }
         Ok(Some(ending))
@@ -173,7 +168,7 @@ impl Builder {
 
     fn scalar_memory(&mut self, inst: &Inst) -> Result<Option<Ending>, String> {
         let info = inst.info();
-        let Some(run) = smem::lookup(info.base).or_else(|| lookup_cache_control(info.base)) else {
+        let Some(run) = smem::lookup(info.op()).or_else(|| lookup_cache_control(info.op())) else {
             return Err(super::absent(info));
         };
         let mut op = Op { src: [NONE; 3], ..Op::NOTHING };

@@ -2,7 +2,8 @@
 //!
 //! They compute what their vector counterparts do, so they are run as these, in rows of their own with all lanes on.
 
-use luthier_isa::op::canonical_name;
+use luthier_isa::op::Op as IsaOp;
+
 use luthier_isa::{DataType, Field, Inst};
 
 use super::prepare::{AndXor, Extract};
@@ -43,21 +44,20 @@ fn decide(w: &mut Wave, _op: &Op) -> Flow {
 }
 
 /// The vector operation that does the same.
-fn vector_name(base: &str) -> Option<String> {
-    let rest = base.strip_prefix("v_s_").or_else(|| base.strip_prefix("s_"))?;
+fn vector_operation(name: &str) -> Option<IsaOp> {
+    let rest = name.strip_prefix("v_s_").or_else(|| name.strip_prefix("s_"))?;
     let is_float = rest.ends_with("_f32") || rest.ends_with("_f16") || rest.starts_with("cvt_f32_");
-    let name = match rest {
-        "cvt_hi_f32_f16" => "v_cvt_f32_f16".to_owned(),
-        _ => format!("v_{rest}"),
-    };
-    is_float.then(|| canonical_name(&name).to_owned())
+    if rest == "cvt_hi_f32_f16" {
+        return Some(IsaOp::VCvtF32F16);
+    }
+    if is_float { IsaOp::from_name(&format!("v_{rest}")) } else { None }
 }
 
 impl Builder {
     /// False if it is no such operation.
     pub(super) fn scalar_float(&mut self, inst: &Inst) -> Result<bool, String> {
         let info = inst.info();
-        let Some(valu) = vector_name(info.base).and_then(|name| valu::lookup(&name)) else { return Ok(false) };
+        let Some(valu) = vector_operation(info.base).and_then(valu::lookup) else { return Ok(false) };
         let compares = info.base.starts_with("s_cmp");
         let mut op = Op { run: valu.variants.select(), sdst: scalar::NULL_SINK, ..Op::NOTHING };
         let (mut destination, mut n) = (None, 0);
@@ -70,7 +70,7 @@ impl Builder {
                 continue;
             }
             let mut row = self.source(inst, operand, value)?;
-            if info.base == "s_cvt_hi_f32_f16" {
+            if info.op() == IsaOp::SCvtHiF32F16 {
                 let temp = self.temp(1)?;
                 self.push_kernel::<Extract>(Op { dst: temp, src: [row, 0, 0], imm: 16, imm2: 16, ..Op::NOTHING }, 1);
                 row = temp;
@@ -115,11 +115,11 @@ mod tests {
 
     #[test]
     fn scalars_compute_what_vectors_do() {
-        assert_eq!(vector_name("s_add_f32").as_deref(), Some("v_add_f32"));
-        assert_eq!(vector_name("s_cvt_f32_i32").as_deref(), Some("v_cvt_f32_i32"));
-        assert_eq!(vector_name("s_cvt_pk_rtz_f16_f32").as_deref(), Some("v_cvt_pkrtz_f16_f32"));
-        assert_eq!(vector_name("v_s_exp_f32").as_deref(), Some("v_exp_f32"));
-        assert_eq!(vector_name("s_cmp_neq_f16").as_deref(), Some("v_cmp_neq_f16"));
-        assert_eq!(vector_name("s_add_u32"), None);
+        assert_eq!(vector_operation("s_add_f32").map(IsaOp::name), Some("v_add_f32"));
+        assert_eq!(vector_operation("s_cvt_f32_i32").map(IsaOp::name), Some("v_cvt_f32_i32"));
+        assert_eq!(vector_operation("s_cvt_pk_rtz_f16_f32").map(IsaOp::name), Some("v_cvt_pkrtz_f16_f32"));
+        assert_eq!(vector_operation("v_s_exp_f32").map(IsaOp::name), Some("v_exp_f32"));
+        assert_eq!(vector_operation("s_cmp_neq_f16").map(IsaOp::name), Some("v_cmp_neq_f16"));
+        assert_eq!(vector_operation("s_add_u32"), None);
     }
 }

@@ -1,5 +1,7 @@
 //! Vector ALU and matrix instructions: sources into rows, the handler, then what its modifiers ask for.
 
+use luthier_isa::op::Op as IsaOp;
+
 use luthier_isa::{DataType, Field, Flags, Format, Generation, Inst, Operand, OperandInfo, Part, Target};
 
 use super::finish::{
@@ -9,23 +11,23 @@ use super::finish::{
 use super::prepare::*;
 use super::scalar::special_constant;
 use super::{Builder, code_of, destination_of, row_of};
-use crate::op::{Handler, Op, OpFlags, RawMods};
+use crate::op::{Handler, Kind, Op, OpFlags, RawMods};
 use crate::registry::ValuOp;
 use crate::wave::{inline_constant_f16, inline_constant32, rows, scalar};
 
 impl Builder {
     pub(super) fn vector(&mut self, inst: &Inst, valu: ValuOp) -> Result<(), String> {
         let info = inst.info();
-        if let Some(steps) = crate::valu::rdna::steps(info.base) {
+        if let Some(steps) = crate::valu::rdna::steps(info.op()) {
             return self.relative(inst, steps);
         }
         if info.flags.contains(Flags::WMMA)
             && info.mode.target().generation() == Generation::Gfx1250
-            && !crate::matrix::is_of_gfx1250(info.base)
+            && !crate::matrix::is_of_gfx1250(info.op())
         {
             return Err(format!("{} is RDNA4's, and not documented for this processor", info.mnemonic));
         }
-        if matches!(info.base, "v_nop" | "v_clrexcp") {
+        if matches!(info.op(), IsaOp::VNop | IsaOp::VClrexcp) {
             // Whatever lanes DPP names: nothing is read.
             self.push_handler(valu.variants.select(), Op::NOTHING, rows::SLACK);
             return Ok(());
@@ -68,7 +70,7 @@ impl Builder {
                 continue;
             }
             // The selecting mask of v_cndmask and the carry in stay scalar.
-            let masks = takes_mask(base) && (operand.field == Field::Src2 || operand.fixed.is_some());
+            let masks = takes_mask(info.op()) && (operand.field == Field::Src2 || operand.fixed.is_some());
             if let (Operand::Reg(range), true) = (value, masks) {
                 op.ssrc = code_of(range.first).ok_or_else(|| format!("{}: mask in {range}", info.mnemonic))?;
                 continue;
@@ -87,7 +89,7 @@ impl Builder {
                 n += 1;
                 continue;
             }
-            if info.base == "v_dot2_bf16_bf16"
+            if info.op() == IsaOp::VDot2Bf16Bf16
                 && matches!(value, Operand::Inline(129..))
                 && operand.field != Field::Src2
             {
@@ -219,6 +221,7 @@ impl Builder {
             }
         }
         op.dst = at;
+        op.kind = Kind::of(info.op());
         self.push_handler(valu.variants.select(), op, rows::SLACK);
         if let Some(float) = modify {
             let to = if select != 6 || keep || indexed { at } else { dst };
@@ -446,7 +449,7 @@ impl Builder {
         if format == Format::Vop3a && !half && operand.units <= 1 && bit(Field::OpSel) {
             row = self.upper_half(row)?;
         }
-        if matches!(inst.info().base, "v_cvt_f32_fp8" | "v_cvt_f32_bf8" | "v_cvt_f16_fp8" | "v_cvt_f16_bf8")
+        if matches!(inst.info().op(), IsaOp::VCvtF32Fp8 | IsaOp::VCvtF32Bf8 | IsaOp::VCvtF16Fp8 | IsaOp::VCvtF16Bf8)
             && inst.field(Field::OpSel).unwrap_or(0) & 2 != 0
         {
             // RDNA4 selects a byte: the first bit of OP_SEL says of which half, the second which.
@@ -459,7 +462,7 @@ impl Builder {
         }
         let units = u16::from(operand.units.max(1));
         let narrow = matches!(operand.ty, DataType::F16 | DataType::B16 | DataType::I16 | DataType::Bf16);
-        let pairs = matches!(inst.info().base, "v_dot2_f16_f16" | "v_dot2_bf16_bf16") && position < 2;
+        let pairs = matches!(inst.info().op(), IsaOp::VDot2F16F16 | IsaOp::VDot2Bf16Bf16) && position < 2;
         let sign = match narrow || operand.half || is_half(inst) {
             _ if pairs => 0x8000_8000u32,
             true => 0x8000,
@@ -524,8 +527,9 @@ impl Builder {
 pub(crate) fn target_is_half(base: &str) -> bool {
     let packed = base.split('_').any(|part| part.starts_with("pk") || part.starts_with("mix"));
     // The sum of v_sad_u16 has 32.
-    let wide = base == "v_sad_u16";
-    base == "v_sat_pk_u8_i16" || !packed && !wide && matches!(first_type(base), Some("f16" | "i16" | "u16" | "b16"))
+    let wide = base == IsaOp::VSadU16.name();
+    base == IsaOp::VSatPkU8I16.name()
+        || !packed && !wide && matches!(first_type(base), Some("f16" | "i16" | "u16" | "b16"))
 }
 
 /// Shift and mask (in place) of an SDWA selection: bytes 0 to 3, words 4 and 5, 6 everything.
@@ -539,8 +543,8 @@ fn selection(select: u32) -> (u64, u32) {
 }
 
 /// Operations whose third source is a lane mask in scalar registers.
-fn takes_mask(base: &str) -> bool {
-    matches!(base, "v_cndmask_b32" | "v_cndmask_b16" | "v_addc_co_u32" | "v_subb_co_u32" | "v_subbrev_co_u32")
+fn takes_mask(op: IsaOp) -> bool {
+    matches!(op, IsaOp::VCndmaskB32 | IsaOp::VCndmaskB16 | IsaOp::VAddcCoU32 | IsaOp::VSubbCoU32 | IsaOp::VSubbrevCoU32)
 }
 
 /// What a constant is in both halves of a source that is pairs of 16 bits, whatever OP_SEL says. (Elsewhere it is in the
@@ -550,7 +554,7 @@ fn constant_halves(inst: &Inst, operand: &OperandInfo) -> Option<DataType> {
     let measured = matches!(info.mode.target().generation(), Generation::Gfx11 | Generation::Gfx12);
     match operand.field {
         _ if !measured => None,
-        Field::Src0 | Field::Src1 => (info.base == "v_dot2_f32_bf16").then_some(DataType::Bf16),
+        Field::Src0 | Field::Src1 => (info.op() == IsaOp::VDot2F32Bf16).then_some(DataType::Bf16),
         Field::Src2 if info.base.starts_with("v_wmma_f16_") => Some(DataType::F16),
         Field::Src2 if info.base.starts_with("v_wmma_bf16_") => Some(DataType::Bf16),
         _ => None,
@@ -578,8 +582,8 @@ fn differences(inst: &Inst) -> OpFlags {
     match inst.info().mode.target() {
         // LLVM names these forms cvt_*_fp8_*_e5m3.
         target if target.generation() == Generation::Gfx1250 => {
-            let named = ["v_cvt_f32_fp8", "v_cvt_pk_fp8_f32", "v_cvt_sr_fp8_f32", "v_cvt_pk_fp8_f16"]
-                .contains(&inst.info().base);
+            let named = [IsaOp::VCvtF32Fp8, IsaOp::VCvtPkFp8F32, IsaOp::VCvtSrFp8F32, IsaOp::VCvtPkFp8F16]
+                .contains(&inst.info().op());
             if named && inst.field(Field::Clamp) == Some(1) { OpFlags::E5M3 } else { OpFlags::empty() }
         }
         Target::Gfx942 => OpFlags::FNUZ | OpFlags::CDNA3,

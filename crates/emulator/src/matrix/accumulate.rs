@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use super::elements::Chained;
-use crate::op::{Flow, Kernel, Op, RawMods};
+use crate::op::{Flow, Op, RawMods, Semantics};
 use crate::wave::{Row, Wave};
 
 /// M x M results in `BLOCKS` blocks, M 32 or 16.
@@ -79,7 +79,7 @@ fn store<E: Chained>(w: &mut Wave, op: &Op, sums: &[[E::Sum; 64]]) {
     }
 }
 
-impl<E: Chained, const M: usize, const BLOCKS: usize> Kernel for Mfma<E, M, BLOCKS> {
+impl<E: Chained, const M: usize, const BLOCKS: usize> Semantics for Mfma<E, M, BLOCKS> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let mods = RawMods(op.imm);
@@ -113,7 +113,7 @@ impl<E: Chained, const M: usize, const BLOCKS: usize> Kernel for Mfma<E, M, BLOC
     }
 }
 
-impl<E: Chained> Kernel for Mfma4<E> {
+impl<E: Chained> Semantics for Mfma4<E> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let mods = RawMods(op.imm);

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use super::accumulate::a_block;
 use super::sum::{Rule, Span};
 use super::types::{Element, Side, View};
-use crate::op::{Flow, Kernel, Op, OpFlags, RawMods};
+use crate::op::{Flow, Op, OpFlags, RawMods, Semantics};
 use crate::wave::{Row, Wave};
 
 /// `BLOCKS` products of M x K and K x M elements, of which a lane holds `PER_LANE`.
@@ -72,7 +72,7 @@ fn rows_in<const M: usize, const BLOCKS: usize, const REGISTERS: usize>(
     w.rows[usize::from(dst)..][..REGISTERS].copy_from_slice(&results);
 }
 
-impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const PER_LANE: usize> Kernel
+impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const PER_LANE: usize> Semantics
     for Dense<A, B, R, M, BLOCKS, PER_LANE>
 {
     #[inline(always)]

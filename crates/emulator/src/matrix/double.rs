@@ -5,7 +5,7 @@
 //! `lane % 4`.
 
 use crate::error::FaultKind;
-use crate::op::{Flow, Kernel, Op, OpFlags, RawMods};
+use crate::op::{Flow, Op, OpFlags, RawMods, Semantics};
 use crate::wave::Wave;
 
 pub struct Double16;
@@ -49,7 +49,7 @@ fn operand(w: &Wave, op: &Op, k: u32, row: u16) -> [f64; 64] {
     values
 }
 
-impl Kernel for Double16 {
+impl Semantics for Double16 {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         if let Some(flow) = refuse(w, op) {
@@ -73,7 +73,7 @@ impl Kernel for Double16 {
     }
 }
 
-impl Kernel for Double4 {
+impl Semantics for Double4 {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         if let Some(flow) = refuse(w, op) {

@@ -24,6 +24,9 @@
 //! rounded to nearest even; denormals are kept. Bytes: exact, wrapping. The other types: [`sum`]. MODE is ignored.
 //! Sources: "Matrix Arithmetic Instructions" in AMD's CDNA ISA manuals; AMD's matrix instruction calculator.
 
+use luthier_isa::Generation;
+use luthier_isa::op::Op as IsaOp;
+
 mod accumulate;
 mod dense;
 mod double;
@@ -55,93 +58,95 @@ pub(crate) use scaled1250::controls;
 use crate::registry::ValuOp;
 
 /// A WMMA of gfx1250.
-fn of_gfx1250(base: &str) -> Option<ValuOp> {
-    wmma1250::lookup(base).or_else(|| scaled1250::lookup(base)).or_else(|| swmmac1250::lookup(base))
+fn of_gfx1250(op: IsaOp) -> Option<ValuOp> {
+    wmma1250::lookup(op).or_else(|| scaled1250::lookup(op)).or_else(|| swmmac1250::lookup(op))
 }
 
 /// Whether a WMMA is one that gfx1250 has.
-pub(crate) fn is_of_gfx1250(base: &str) -> bool {
-    of_gfx1250(base).is_some()
+pub(crate) fn is_of_gfx1250(op: IsaOp) -> bool {
+    of_gfx1250(op).is_some()
 }
 
-/// The operation of an isa `base` mnemonic (`v_mfma_f32_32x32x8f16`), if it is one of ours.
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    if let Some(op) = moves::lookup(base).or_else(|| wmma::lookup(base)).or_else(|| of_gfx1250(base)) {
+/// What a matrix operation does on processors of a generation, if it is one of ours.
+pub fn lookup(op: IsaOp, generation: Generation) -> Option<ValuOp> {
+    if let Some(op) = moves::lookup(op).or_else(|| wmma::lookup(op)).or_else(|| of_gfx1250(op)) {
         return Some(op);
     }
-    let op = match base {
-        "v_mfma_f32_32x32x1f32" => ValuOp::of::<Mfma<F32, 32, 2>>(),
-        "v_mfma_f32_32x32x2f32" => ValuOp::of::<Mfma<F32, 32, 1>>(),
-        "v_mfma_f32_16x16x1f32" => ValuOp::of::<Mfma<F32, 16, 4>>(),
-        "v_mfma_f32_16x16x4f32" => ValuOp::of::<Mfma<F32, 16, 1>>(),
-        "v_mfma_f32_4x4x1f32" => ValuOp::of::<Mfma4<F32>>(),
-        "v_mfma_i32_32x32x4i8" => ValuOp::of::<Mfma<I8, 32, 2>>(),
-        "v_mfma_i32_32x32x8i8" => ValuOp::of::<Mfma<I8, 32, 1>>(),
-        "v_mfma_i32_16x16x4i8" => ValuOp::of::<Mfma<I8, 16, 4>>(),
-        "v_mfma_i32_16x16x16i8" => ValuOp::of::<Mfma<I8, 16, 1>>(),
-        "v_mfma_i32_4x4x4i8" => ValuOp::of::<Mfma4<I8>>(),
-        "v_mfma_f64_16x16x4f64" | "v_mfma_f64_16x16x4_f64" => ValuOp::of::<Double16>(),
-        "v_mfma_f64_4x4x4f64" | "v_mfma_f64_4x4x4_4b_f64" => ValuOp::of::<Double4>(),
-        // CDNA3 spells them out, and keeps denormals.
-        "v_mfma_f32_32x32x1_2b_f32" => ValuOp::of::<Mfma<F32, 32, 2>>(),
-        "v_mfma_f32_32x32x2_f32" => ValuOp::of::<Mfma<F32, 32, 1>>(),
-        "v_mfma_f32_16x16x1_4b_f32" => ValuOp::of::<Mfma<F32, 16, 4>>(),
-        "v_mfma_f32_16x16x4_f32" => ValuOp::of::<Mfma<F32, 16, 1>>(),
-        "v_mfma_f32_4x4x1_16b_f32" => ValuOp::of::<Mfma4<F32>>(),
-        "v_mfma_i32_32x32x4_2b_i8" => ValuOp::of::<Mfma<I8, 32, 2>>(),
-        "v_mfma_i32_16x16x4_4b_i8" => ValuOp::of::<Mfma<I8, 16, 4>>(),
-        "v_mfma_i32_4x4x4_16b_i8" => ValuOp::of::<Mfma4<I8>>(),
-        "v_mfma_i32_32x32x16_i8" => ValuOp::of::<Mfma<I8Double, 32, 1>>(),
-        "v_mfma_i32_16x16x32_i8" => ValuOp::of::<Mfma<I8Double, 16, 1>>(),
-        "v_mfma_i32_32x32x32_i8" => ValuOp::of::<Mfma<I8Quad, 32, 1>>(),
-        "v_mfma_i32_16x16x64_i8" => ValuOp::of::<Mfma<I8Quad, 16, 1>>(),
-        _ => return halves(base).or_else(|| bytes(base)).or_else(|| sparse_operations(base)).map(ValuOp::raw_mods),
+    let op = match op {
+        IsaOp::VMfmaF32_32x32x1f32 => ValuOp::of::<Mfma<F32, 32, 2>>(),
+        IsaOp::VMfmaF32_32x32x2f32 => ValuOp::of::<Mfma<F32, 32, 1>>(),
+        IsaOp::VMfmaF32_16x16x1f32 => ValuOp::of::<Mfma<F32, 16, 4>>(),
+        IsaOp::VMfmaF32_16x16x4f32 => ValuOp::of::<Mfma<F32, 16, 1>>(),
+        IsaOp::VMfmaF32_4x4x1f32 => ValuOp::of::<Mfma4<F32>>(),
+        IsaOp::VMfmaI32_32x32x4i8 => ValuOp::of::<Mfma<I8, 32, 2>>(),
+        IsaOp::VMfmaI32_32x32x8i8 => ValuOp::of::<Mfma<I8, 32, 1>>(),
+        IsaOp::VMfmaI32_16x16x4i8 => ValuOp::of::<Mfma<I8, 16, 4>>(),
+        IsaOp::VMfmaI32_16x16x16i8 => ValuOp::of::<Mfma<I8, 16, 1>>(),
+        IsaOp::VMfmaI32_4x4x4i8 => ValuOp::of::<Mfma4<I8>>(),
+        IsaOp::VMfmaF64_16x16x4f64 => ValuOp::of::<Double16>(),
+        IsaOp::VMfmaF64_4x4x4f64 => ValuOp::of::<Double4>(),
+        IsaOp::VMfmaI32_32x32x16I8 => ValuOp::of::<Mfma<I8Double, 32, 1>>(),
+        IsaOp::VMfmaI32_16x16x32I8 => ValuOp::of::<Mfma<I8Double, 16, 1>>(),
+        IsaOp::VMfmaI32_32x32x32I8 => ValuOp::of::<Mfma<I8Quad, 32, 1>>(),
+        IsaOp::VMfmaI32_16x16x64I8 => ValuOp::of::<Mfma<I8Quad, 16, 1>>(),
+        _ => {
+            let cdna3 = if generation == Generation::Gfx940 { halves_of_cdna3(op) } else { None };
+            let found = cdna3.or_else(|| halves(op)).or_else(|| bytes(op)).or_else(|| sparse_operations(op));
+            return found.map(ValuOp::raw_mods);
+        }
     };
     Some(op.raw_mods())
 }
 
+/// Products of one type of element.
+macro_rules! dense {
+    ($element:ty, $rule:ty, $m:literal, $blocks:literal, $per_lane:literal) => {
+        Some(ValuOp::of::<Dense<$element, $element, $rule, $m, $blocks, $per_lane>>())
+    };
+}
+
 /// f16 and bf16, and xf32.
-fn halves(base: &str) -> Option<ValuOp> {
-    /// Products of one type of element.
-    macro_rules! dense {
-        ($element:ty, $rule:ty, $m:literal, $blocks:literal, $per_lane:literal) => {
-            Some(ValuOp::of::<Dense<$element, $element, $rule, $m, $blocks, $per_lane>>())
-        };
-    }
-    match base {
-        "v_mfma_f32_32x32x4f16" => dense!(F16, Pairs<4>, 32, 2, 4),
-        "v_mfma_f32_32x32x8f16" => dense!(F16, Pairs<4>, 32, 1, 4),
-        "v_mfma_f32_16x16x4f16" => dense!(F16, Pairs<4>, 16, 4, 4),
-        "v_mfma_f32_16x16x16f16" => dense!(F16, Pairs<4>, 16, 1, 4),
-        "v_mfma_f32_4x4x4f16" => dense!(F16, Pairs<4>, 4, 16, 4),
-        "v_mfma_f32_32x32x2bf16" => dense!(Bf16, Pairs<2>, 32, 2, 2),
-        "v_mfma_f32_32x32x4bf16" => dense!(Bf16, Pairs<2>, 32, 1, 2),
-        "v_mfma_f32_16x16x2bf16" => dense!(Bf16, Pairs<2>, 16, 4, 2),
-        "v_mfma_f32_16x16x8bf16" => dense!(Bf16, Pairs<2>, 16, 1, 2),
-        "v_mfma_f32_4x4x2bf16" => dense!(Bf16, Pairs<2>, 4, 16, 2),
-        "v_mfma_f32_32x32x4bf16_1k" => dense!(Bf16, Pairs<4>, 32, 2, 4),
-        "v_mfma_f32_32x32x8bf16_1k" => dense!(Bf16, Pairs<4>, 32, 1, 4),
-        "v_mfma_f32_16x16x4bf16_1k" => dense!(Bf16, Pairs<4>, 16, 4, 4),
-        "v_mfma_f32_16x16x16bf16_1k" => dense!(Bf16, Pairs<4>, 16, 1, 4),
-        "v_mfma_f32_4x4x4bf16_1k" => dense!(Bf16, Pairs<4>, 4, 16, 4),
-        // CDNA3.
-        "v_mfma_f32_32x32x4_2b_f16" => dense!(F16, Aligned<8>, 32, 2, 4),
-        "v_mfma_f32_32x32x8_f16" => dense!(F16, Aligned<8>, 32, 1, 4),
-        "v_mfma_f32_16x16x4_4b_f16" => dense!(F16, Aligned<8>, 16, 4, 4),
-        "v_mfma_f32_16x16x16_f16" => dense!(F16, Aligned<8>, 16, 1, 4),
-        "v_mfma_f32_4x4x4_16b_f16" => dense!(F16, Aligned<8>, 4, 16, 4),
-        "v_mfma_f32_32x32x4_2b_bf16" => dense!(Bf16, Aligned<8>, 32, 2, 4),
-        "v_mfma_f32_32x32x8_bf16" => dense!(Bf16, Aligned<8>, 32, 1, 4),
-        "v_mfma_f32_16x16x4_4b_bf16" => dense!(Bf16, Aligned<8>, 16, 4, 4),
-        "v_mfma_f32_16x16x16_bf16" => dense!(Bf16, Aligned<8>, 16, 1, 4),
-        "v_mfma_f32_4x4x4_16b_bf16" => dense!(Bf16, Aligned<8>, 4, 16, 4),
-        "v_mfma_f32_16x16x8_xf32" => dense!(Xf32, Aligned<4>, 16, 1, 2),
-        "v_mfma_f32_32x32x4_xf32" => dense!(Xf32, Aligned<4>, 32, 1, 2),
+fn halves(op: IsaOp) -> Option<ValuOp> {
+    match op {
+        IsaOp::VMfmaF32_32x32x4f16 => dense!(F16, Pairs<4>, 32, 2, 4),
+        IsaOp::VMfmaF32_32x32x8f16 => dense!(F16, Pairs<4>, 32, 1, 4),
+        IsaOp::VMfmaF32_16x16x4f16 => dense!(F16, Pairs<4>, 16, 4, 4),
+        IsaOp::VMfmaF32_16x16x16f16 => dense!(F16, Pairs<4>, 16, 1, 4),
+        IsaOp::VMfmaF32_4x4x4f16 => dense!(F16, Pairs<4>, 4, 16, 4),
+        IsaOp::VMfmaF32_32x32x2bf16 => dense!(Bf16, Pairs<2>, 32, 2, 2),
+        IsaOp::VMfmaF32_32x32x4bf16 => dense!(Bf16, Pairs<2>, 32, 1, 2),
+        IsaOp::VMfmaF32_16x16x2bf16 => dense!(Bf16, Pairs<2>, 16, 4, 2),
+        IsaOp::VMfmaF32_16x16x8bf16 => dense!(Bf16, Pairs<2>, 16, 1, 2),
+        IsaOp::VMfmaF32_4x4x2bf16 => dense!(Bf16, Pairs<2>, 4, 16, 2),
+        IsaOp::VMfmaF32_32x32x4bf16_1k => dense!(Bf16, Pairs<4>, 32, 2, 4),
+        IsaOp::VMfmaF32_32x32x8bf16_1k => dense!(Bf16, Pairs<4>, 32, 1, 4),
+        IsaOp::VMfmaF32_16x16x4bf16_1k => dense!(Bf16, Pairs<4>, 16, 4, 4),
+        IsaOp::VMfmaF32_16x16x16bf16_1k => dense!(Bf16, Pairs<4>, 16, 1, 4),
+        IsaOp::VMfmaF32_4x4x4bf16_1k => dense!(Bf16, Pairs<4>, 4, 16, 4),
+        IsaOp::VMfmaF32_16x16x8Xf32 => dense!(Xf32, Aligned<4>, 16, 1, 2),
+        IsaOp::VMfmaF32_32x32x4Xf32 => dense!(Xf32, Aligned<4>, 32, 1, 2),
         // CDNA4.
-        "v_mfma_f32_32x32x16_f16" => dense!(F16, Aligned<8>, 32, 1, 8),
-        "v_mfma_f32_16x16x32_f16" => dense!(F16, Aligned<8>, 16, 1, 8),
-        "v_mfma_f32_32x32x16_bf16" => dense!(Bf16, Aligned<8>, 32, 1, 8),
-        "v_mfma_f32_16x16x32_bf16" => dense!(Bf16, Aligned<8>, 16, 1, 8),
+        IsaOp::VMfmaF32_32x32x16F16 => dense!(F16, Aligned<8>, 32, 1, 8),
+        IsaOp::VMfmaF32_16x16x32F16 => dense!(F16, Aligned<8>, 16, 1, 8),
+        IsaOp::VMfmaF32_32x32x16Bf16 => dense!(Bf16, Aligned<8>, 32, 1, 8),
+        IsaOp::VMfmaF32_16x16x32Bf16 => dense!(Bf16, Aligned<8>, 16, 1, 8),
+        _ => None,
+    }
+}
+
+/// Operations that CDNA3 shares with its predecessors, and sums otherwise.
+fn halves_of_cdna3(op: IsaOp) -> Option<ValuOp> {
+    match op {
+        IsaOp::VMfmaF32_32x32x4f16 => dense!(F16, Aligned<8>, 32, 2, 4),
+        IsaOp::VMfmaF32_32x32x8f16 => dense!(F16, Aligned<8>, 32, 1, 4),
+        IsaOp::VMfmaF32_16x16x4f16 => dense!(F16, Aligned<8>, 16, 4, 4),
+        IsaOp::VMfmaF32_16x16x16f16 => dense!(F16, Aligned<8>, 16, 1, 4),
+        IsaOp::VMfmaF32_4x4x4f16 => dense!(F16, Aligned<8>, 4, 16, 4),
+        IsaOp::VMfmaF32_32x32x4bf16_1k => dense!(Bf16, Aligned<8>, 32, 2, 4),
+        IsaOp::VMfmaF32_32x32x8bf16_1k => dense!(Bf16, Aligned<8>, 32, 1, 4),
+        IsaOp::VMfmaF32_16x16x4bf16_1k => dense!(Bf16, Aligned<8>, 16, 4, 4),
+        IsaOp::VMfmaF32_16x16x16bf16_1k => dense!(Bf16, Aligned<8>, 16, 1, 4),
+        IsaOp::VMfmaF32_4x4x4bf16_1k => dense!(Bf16, Aligned<8>, 4, 16, 4),
         _ => None,
     }
 }
@@ -160,15 +165,15 @@ macro_rules! by_kinds {
 }
 
 /// Eight bits and fewer.
-fn bytes(base: &str) -> Option<ValuOp> {
-    match base {
-        "v_mfma_f32_16x16x128_f8f6f4" => return Some(ValuOp::of::<Mixed<16, false>>()),
-        "v_mfma_f32_32x32x64_f8f6f4" => return Some(ValuOp::of::<Mixed<32, false>>()),
-        "v_mfma_scale_f32_16x16x128_f8f6f4" => return Some(ValuOp::of::<Mixed<16, true>>()),
-        "v_mfma_scale_f32_32x32x64_f8f6f4" => return Some(ValuOp::of::<Mixed<32, true>>()),
+fn bytes(op: IsaOp) -> Option<ValuOp> {
+    match op {
+        IsaOp::VMfmaF32_16x16x128F8f6f4 => return Some(ValuOp::of::<Mixed<16, false>>()),
+        IsaOp::VMfmaF32_32x32x64F8f6f4 => return Some(ValuOp::of::<Mixed<32, false>>()),
+        IsaOp::VMfmaScaleF32_16x16x128F8f6f4 => return Some(ValuOp::of::<Mixed<16, true>>()),
+        IsaOp::VMfmaScaleF32_32x32x64F8f6f4 => return Some(ValuOp::of::<Mixed<32, true>>()),
         _ => {}
     }
-    let (shape, kinds) = base.strip_prefix("v_mfma_f32_")?.split_once('_')?;
+    let (shape, kinds) = op.name().strip_prefix("v_mfma_f32_")?.split_once('_')?;
     match shape {
         "16x16x32" => by_kinds!(kinds, Dense; 16, 1, 8),
         "32x32x16" => by_kinds!(kinds, Dense; 32, 1, 8),
@@ -176,7 +181,8 @@ fn bytes(base: &str) -> Option<ValuOp> {
     }
 }
 
-fn sparse_operations(base: &str) -> Option<ValuOp> {
+fn sparse_operations(op: IsaOp) -> Option<ValuOp> {
+    let base = op.name();
     let (shape, kinds) = base.strip_prefix("v_smfmac_f32_").or(base.strip_prefix("v_smfmac_i32_"))?.split_once('_')?;
     type Half<E, L, const M: usize, const N: usize, const T: usize> = Sparse<E, E, Aligned<8>, L, M, N, T>;
     type Byte<L, const M: usize, const N: usize, const T: usize> = Sparse<types::I8, types::I8, Integers, L, M, N, T>;
@@ -200,6 +206,14 @@ fn sparse_operations(base: &str) -> Option<ValuOp> {
         ("32x32x64", _) => return by_kinds!(kinds, Sparse, Spread; 32, 16, 32),
         _ => return None,
     })
+}
+
+/// What the operation is that some processor calls by this name, on the first such processor.
+#[cfg(test)]
+fn named(name: &str) -> ValuOp {
+    let all = luthier_isa::Target::ALL.iter().flat_map(|target| target.opcodes());
+    let mut of_that_name = all.filter(|info| info.base == name);
+    of_that_name.find_map(crate::registry::vector).unwrap_or_else(|| panic!("{name} is no matrix operation"))
 }
 
 #[cfg(test)]

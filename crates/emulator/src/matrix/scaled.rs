@@ -10,7 +10,7 @@ use super::sum::{NAN, Rule, Span, TwoSums};
 use super::types::{Bf6, Bf8, Element, Fp4, Fp6, Fp8, View};
 use crate::error::FaultKind;
 use crate::fp::small::shared_exponent;
-use crate::op::{Flow, Kernel, Op, RawMods};
+use crate::op::{Flow, Op, RawMods, Semantics};
 use crate::wave::{Row, Wave};
 
 /// Elements of each operand that a lane holds.
@@ -62,7 +62,7 @@ fn scale<const M: usize>(side: &mut Side, scales: &Row, byte: u32) -> u64 {
     nans
 }
 
-impl<const M: usize, const SCALED: bool> Kernel for Mixed<M, SCALED> {
+impl<const M: usize, const SCALED: bool> Semantics for Mixed<M, SCALED> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let mods = RawMods(op.imm);

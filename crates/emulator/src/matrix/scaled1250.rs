@@ -32,6 +32,8 @@
 //! and so is what a NaN scale touches. The formats of six and four bits have neither infinities nor NaNs; denormals of all
 //! formats count. AMD does not document the order.
 
+use luthier_isa::op::Op as IsaOp;
+
 use std::sync::LazyLock;
 
 use luthier_isa::{Field, Inst};
@@ -39,7 +41,7 @@ use luthier_isa::{Field, Inst};
 use super::wmma::{SIZE, Sums, table_of};
 use super::wmma1250::{Factors, SIGNS, Single, addends, load, multiply, results, turn};
 use crate::fp::small::{BF6, BF8, FP4, FP6, FP8, shared_exponent};
-use crate::op::{Flow, Kernel, Op};
+use crate::op::{Flow, Op, Semantics};
 use crate::registry::ValuOp;
 use crate::wave::Wave;
 
@@ -189,7 +191,7 @@ fn multiply_wide(sums: &mut Sums, a: &Matrix, b: &Matrix, scales: [&Scales; 2], 
 
 /// `PARTS` times sixteen rows.
 struct Mixed<const PARTS: usize>;
-impl<const PARTS: usize> Kernel for Mixed<PARTS> {
+impl<const PARTS: usize> Semantics for Mixed<PARTS> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let controls = Controls(op.imm2);
@@ -221,7 +223,8 @@ impl<const PARTS: usize> Kernel for Mixed<PARTS> {
     }
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    let base = op.name();
     let op = match base {
         "v_wmma_f32_16x16x128_f8f6f4" | "v_wmma_scale_f32_16x16x128_f8f6f4" | "v_wmma_scale16_f32_16x16x128_f8f6f4" => {
             ValuOp::of::<Mixed<1>>()

@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use super::dense::{Product, rows};
 use super::sum::{Rule, Span};
 use super::types::{Element, Side, View};
-use crate::op::{Flow, Kernel, Op, RawMods};
+use crate::op::{Flow, Op, RawMods, Semantics};
 use crate::wave::{Row, Wave};
 
 /// `PER_LANE` stored elements of A a lane, `TWICE` as many of B.
@@ -95,7 +95,7 @@ fn indices(w: &Wave, op: &Op, per_lane: usize) -> Row {
     out
 }
 
-impl<A: Element, B: Element, R: Rule, L: Layout, const M: usize, const PER_LANE: usize, const TWICE: usize> Kernel
+impl<A: Element, B: Element, R: Rule, L: Layout, const M: usize, const PER_LANE: usize, const TWICE: usize> Semantics
     for Sparse<A, B, R, L, M, PER_LANE, TWICE>
 {
     #[inline(always)]

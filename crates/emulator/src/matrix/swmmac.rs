@@ -8,13 +8,15 @@
 //! Sources: AMD's matrix instruction calculator; for the signs, captures of gfx1201 in the tests of bjacob/goc, which
 //! `tests/measured_wmma.rs` compares with.
 
+use luthier_isa::op::Op as IsaOp;
+
 use std::marker::PhantomData;
 
 use super::layout;
 use super::rdna::{self, Bits};
 use super::wmma::{Bf8, Bf16, F16, Fp8, Product, SIZE, flipped, halves, integer, integers, single};
 use crate::fp::dot::{Factor, Result};
-use crate::op::{Flow, Kernel, Op, RawMods};
+use crate::op::{Flow, Op, RawMods, Semantics};
 use crate::registry::ValuOp;
 use crate::wave::Wave;
 
@@ -49,7 +51,7 @@ impl<A: Factor, B: Factor, const GROUP: usize, const N: usize> Product for Spars
 
 /// f32 += A * B.
 struct ToSingle<P>(PhantomData<P>);
-impl<P: Product> Kernel for ToSingle<P> {
+impl<P: Product> Semantics for ToSingle<P> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         single::<P>(w, op, op.dst)
@@ -58,7 +60,7 @@ impl<P: Product> Kernel for ToSingle<P> {
 
 /// 16-bit floats += A * B.
 struct ToHalf<T>(PhantomData<T>);
-impl<T: Factor + Result> Kernel for ToHalf<T> {
+impl<T: Factor + Result> Semantics for ToHalf<T> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         halves::<T, Sparse<T, T, 2, 4>>(w, op, op.dst)
@@ -67,7 +69,7 @@ impl<T: Factor + Result> Kernel for ToHalf<T> {
 
 /// Integers of `BITS` bits, `K` of them in a row of A, to 32 bits.
 struct ToInteger<const BITS: usize, const K: usize>;
-impl<const BITS: usize, const K: usize> Kernel for ToInteger<BITS, K> {
+impl<const BITS: usize, const K: usize> Semantics for ToInteger<BITS, K> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let met = met(w, op, BITS, 2 * K);
@@ -79,19 +81,19 @@ impl<const BITS: usize, const K: usize> Kernel for ToInteger<BITS, K> {
     }
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    Some(match base {
-        "v_swmmac_f32_16x16x32_f16" => ValuOp::of::<ToSingle<Sparse<F16, F16, 2, 4>>>(),
-        "v_swmmac_f32_16x16x32_bf16" => ValuOp::of::<ToSingle<Sparse<Bf16, Bf16, 2, 4>>>(),
-        "v_swmmac_f32_16x16x32_fp8_fp8" => ValuOp::of::<ToSingle<Sparse<Fp8, Fp8, 4, 8>>>(),
-        "v_swmmac_f32_16x16x32_fp8_bf8" => ValuOp::of::<ToSingle<Sparse<Fp8, Bf8, 4, 8>>>(),
-        "v_swmmac_f32_16x16x32_bf8_fp8" => ValuOp::of::<ToSingle<Sparse<Bf8, Fp8, 4, 8>>>(),
-        "v_swmmac_f32_16x16x32_bf8_bf8" => ValuOp::of::<ToSingle<Sparse<Bf8, Bf8, 4, 8>>>(),
-        "v_swmmac_f16_16x16x32_f16" => ValuOp::of::<ToHalf<F16>>().places_halves(),
-        "v_swmmac_bf16_16x16x32_bf16" => ValuOp::of::<ToHalf<Bf16>>().places_halves(),
-        "v_swmmac_i32_16x16x32_iu8" => ValuOp::of::<ToInteger<8, 16>>(),
-        "v_swmmac_i32_16x16x32_iu4" => ValuOp::of::<ToInteger<4, 16>>(),
-        "v_swmmac_i32_16x16x64_iu4" => ValuOp::of::<ToInteger<4, 32>>(),
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    Some(match op {
+        IsaOp::VSwmmacF32_16x16x32F16 => ValuOp::of::<ToSingle<Sparse<F16, F16, 2, 4>>>(),
+        IsaOp::VSwmmacF32_16x16x32Bf16 => ValuOp::of::<ToSingle<Sparse<Bf16, Bf16, 2, 4>>>(),
+        IsaOp::VSwmmacF32_16x16x32Fp8Fp8 => ValuOp::of::<ToSingle<Sparse<Fp8, Fp8, 4, 8>>>(),
+        IsaOp::VSwmmacF32_16x16x32Fp8Bf8 => ValuOp::of::<ToSingle<Sparse<Fp8, Bf8, 4, 8>>>(),
+        IsaOp::VSwmmacF32_16x16x32Bf8Fp8 => ValuOp::of::<ToSingle<Sparse<Bf8, Fp8, 4, 8>>>(),
+        IsaOp::VSwmmacF32_16x16x32Bf8Bf8 => ValuOp::of::<ToSingle<Sparse<Bf8, Bf8, 4, 8>>>(),
+        IsaOp::VSwmmacF16_16x16x32F16 => ValuOp::of::<ToHalf<F16>>().places_halves(),
+        IsaOp::VSwmmacBf16_16x16x32Bf16 => ValuOp::of::<ToHalf<Bf16>>().places_halves(),
+        IsaOp::VSwmmacI32_16x16x32Iu8 => ValuOp::of::<ToInteger<8, 16>>(),
+        IsaOp::VSwmmacI32_16x16x32Iu4 => ValuOp::of::<ToInteger<4, 16>>(),
+        IsaOp::VSwmmacI32_16x16x64Iu4 => ValuOp::of::<ToInteger<4, 32>>(),
         _ => return None,
     })
 }

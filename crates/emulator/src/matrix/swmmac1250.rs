@@ -13,11 +13,13 @@
 //! from rocjitsu alone. LLVM 22 takes the index for half as wide as it is; later versions of its builtins do not.
 //! Everything else is as in [`super::wmma1250`].
 
+use luthier_isa::op::Op as IsaOp;
+
 use std::marker::PhantomData;
 
 use super::wmma::{Bf8, Bf16, Element, F16, Fp8, SIZE};
 use super::wmma1250::{Holds, Packed, SIGNS, Single, addends, bytes, floats, integers, multiply, results, turn};
-use crate::op::{Flow, Kernel, Op};
+use crate::op::{Flow, Op, Semantics};
 use crate::registry::ValuOp;
 use crate::wave::Wave;
 
@@ -39,7 +41,7 @@ fn met<const STORED: usize>(w: &Wave, op: &Op) -> [[u8; STORED]; SIZE] {
 
 /// D (as `D` holds it) = A * B + D (as `C` holds it).
 struct Sparse<A, B, C, D, const STORED: usize, const K: usize>(PhantomData<(A, B, C, D)>);
-impl<A: Element, B: Element, C: Holds, D: Holds, const STORED: usize, const K: usize> Kernel
+impl<A: Element, B: Element, C: Holds, D: Holds, const STORED: usize, const K: usize> Semantics
     for Sparse<A, B, C, D, STORED, K>
 {
     #[inline(always)]
@@ -56,7 +58,7 @@ impl<A: Element, B: Element, C: Holds, D: Holds, const STORED: usize, const K: u
 
 /// Bytes, added to 32 bits. NEG says whether A's and B's are signed.
 struct Integers;
-impl Kernel for Integers {
+impl Semantics for Integers {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         const STORED: usize = 64;
@@ -74,7 +76,8 @@ impl Kernel for Integers {
 /// INDEX_KEY, in the lower bits of OP_SEL.
 const INDEX_KEY: u64 = 3 << 6;
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    let base = op.name();
     /// Eight-bit floats, by what holds the result.
     macro_rules! bytes {
         ($kinds:expr, $held:ty) => {

@@ -1,7 +1,7 @@
 //! Matrices are put into registers and read back by the formulas of AMD's manual, written here once more, and multiplied
 //! by a plain triple loop. Small integers: every order of summation gives the same sum.
 
-use super::lookup;
+use super::named;
 use crate::fp::small::{BF6, BF8, FP4, FP6, FP8, Small};
 use crate::op::Op;
 use crate::wave::{Row, Wave};
@@ -148,7 +148,7 @@ fn run(case: &Case, cbsz: u64, abid: u64, blgp: u64) -> (Wave, usize) {
         wave.rows[16 + r] = row;
     }
     let op = Op { dst: 64, src: [0, 4, 16], imm: cbsz << 16 | abid << 19 | blgp << 23, ..Op::NOTHING };
-    let handler = lookup(case.name).expect("a matrix operation").variants.select();
+    let handler = named(case.name).variants.select();
     // SAFETY: `select` gives a handler that this processor has the features for; all rows are in the file.
     let _ = unsafe { handler(&mut wave, &op) };
     (wave, registers)
@@ -219,7 +219,7 @@ fn halves_flush_denormals_and_singles_keep_them() {
         let mut wave = Wave::new();
         wave.rows[16] = Row([tiny; 64]);
         let op = Op { dst: 64, src: [0, 4, 16], ..Op::NOTHING };
-        let handler = lookup(name).expect("a matrix operation").variants.select();
+        let handler = named(name).variants.select();
         // SAFETY: as above.
         let _ = unsafe { handler(&mut wave, &op) };
         assert_eq!(wave.rows[64].0[0], if kept { tiny } else { 0 }, "{name}");
@@ -240,7 +240,7 @@ fn doubles_multiply() {
             put(&mut wave, 4, lane, f64::from(b_value(block, k, index)));
         }
         let op = Op { dst: 64, src: [0, 4, 16], ..Op::NOTHING };
-        let handler = lookup(name).expect("a matrix operation").variants.select();
+        let handler = named(name).variants.select();
         // SAFETY: as above.
         let _ = unsafe { handler(&mut wave, &op) };
         for r in 0..if four { 1 } else { 4 } {
@@ -258,7 +258,7 @@ fn doubles_multiply() {
 
 /// Calls the handler.
 fn execute(name: &str, wave: &mut Wave, op: &Op) {
-    let handler = lookup(name).expect("a matrix operation").variants.select();
+    let handler = named(name).variants.select();
     // SAFETY: as above.
     let _ = unsafe { handler(wave, op) };
 }

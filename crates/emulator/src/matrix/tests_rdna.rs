@@ -2,7 +2,7 @@
 
 use luthier_isa::Generation;
 
-use super::lookup;
+use super::named;
 use crate::fp::dot::reference::{BF8, BF16, Codes, F16, F32, FP8, Format, Sum};
 use crate::mode::Mode;
 use crate::op::Op;
@@ -91,7 +91,7 @@ fn one(name: &str, (a, b, result): (Format, Format, Format), rdna3: bool, lanes:
     }
     // RDNA3's 16-bit results in upper halves.
     let op = Op { dst: 40, src: [10, 20, 30], imm: 4 << 6, ..Op::NOTHING };
-    let handler = lookup(name).expect("a matrix operation").variants.select();
+    let handler = named(name).variants.select();
     // SAFETY: `select` gives a handler that this processor has the features for; all rows are in the file.
     let _ = unsafe { handler(&mut wave, &op) };
     let sum = Sum { rdna3, a, b, result, group: if a.bits() == 8 { 4 } else { 2 }, saturates };
@@ -133,7 +133,7 @@ fn integers_are_limited_after_each_half_of_the_products() {
             (30..38).for_each(|register| wave.rows[register].0[lane] = i32::MAX as u32);
         }
         let op = Op { dst: 40, src: [10, 20, 30], imm: 0b11 | u64::from(clamp) << 13, ..Op::NOTHING };
-        let handler = lookup("v_wmma_i32_16x16x16_iu8").expect("a matrix operation").variants.select();
+        let handler = named("v_wmma_i32_16x16x16_iu8").variants.select();
         // SAFETY: `select` gives a handler that this processor has the features for; all rows are in the file.
         let _ = unsafe { handler(&mut wave, &op) };
         for register in 40..48 {

@@ -12,6 +12,8 @@
 //! sums, on RDNA4 first that of C and half of the products, every other eight along K, then the whole (measured on gfx1201:
 //! bjacob/goc).
 
+use luthier_isa::op::Op as IsaOp;
+
 use std::marker::PhantomData;
 use std::sync::LazyLock;
 
@@ -21,7 +23,7 @@ use super::swmmac;
 pub(super) use crate::fp::dot::{Bf8, Bf16, F16, Fp8};
 use crate::fp::dot::{Factor, Result, Single};
 use crate::fp::{half, small, small::Small};
-use crate::op::{Flow, Kernel, Op, RawMods};
+use crate::op::{Flow, Op, RawMods, Semantics};
 use crate::registry::ValuOp;
 use crate::wave::{Row, Wave};
 
@@ -224,7 +226,7 @@ pub(super) fn integer(op: &Op, source: usize, bits: usize, code: u32) -> i64 {
 
 /// f32 = A * B + C.
 struct ToSingle<P>(PhantomData<P>);
-impl<P: Product> Kernel for ToSingle<P> {
+impl<P: Product> Semantics for ToSingle<P> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         single::<P>(w, op, op.src[2])
@@ -233,7 +235,7 @@ impl<P: Product> Kernel for ToSingle<P> {
 
 /// 16-bit floats = A * B + C.
 struct ToHalf<T>(PhantomData<T>);
-impl<T: Factor + Result> Kernel for ToHalf<T> {
+impl<T: Factor + Result> Semantics for ToHalf<T> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         halves::<T, Halves<T>>(w, op, op.src[2])
@@ -242,7 +244,7 @@ impl<T: Factor + Result> Kernel for ToHalf<T> {
 
 /// Integers of `BITS` bits, `K` of them in a row, to 32 bits.
 struct ToInteger<const BITS: usize, const K: usize>;
-impl<const BITS: usize, const K: usize> Kernel for ToInteger<BITS, K> {
+impl<const BITS: usize, const K: usize> Semantics for ToInteger<BITS, K> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         // Element k of a row of A or a column of B, as the part of the wave sees it that has a row of the result.
@@ -266,20 +268,20 @@ fn store(w: &mut Wave, op: &Op, out: &[Row], bits: u32) {
     }
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    let op = match base {
-        "v_wmma_f32_16x16x16_f16" => ValuOp::of::<ToSingle<Halves<F16>>>(),
-        "v_wmma_f32_16x16x16_bf16" => ValuOp::of::<ToSingle<Halves<Bf16>>>(),
-        "v_wmma_f32_16x16x16_fp8_fp8" => ValuOp::of::<ToSingle<Bytes<Fp8, Fp8>>>(),
-        "v_wmma_f32_16x16x16_fp8_bf8" => ValuOp::of::<ToSingle<Bytes<Fp8, Bf8>>>(),
-        "v_wmma_f32_16x16x16_bf8_fp8" => ValuOp::of::<ToSingle<Bytes<Bf8, Fp8>>>(),
-        "v_wmma_f32_16x16x16_bf8_bf8" => ValuOp::of::<ToSingle<Bytes<Bf8, Bf8>>>(),
-        "v_wmma_f16_16x16x16_f16" => ValuOp::of::<ToHalf<F16>>().places_halves(),
-        "v_wmma_bf16_16x16x16_bf16" => ValuOp::of::<ToHalf<Bf16>>().places_halves(),
-        "v_wmma_i32_16x16x16_iu8" => ValuOp::of::<ToInteger<8, 16>>(),
-        "v_wmma_i32_16x16x16_iu4" => ValuOp::of::<ToInteger<4, 16>>(),
-        "v_wmma_i32_16x16x32_iu4" => ValuOp::of::<ToInteger<4, 32>>(),
-        _ => swmmac::lookup(base)?,
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    let op = match op {
+        IsaOp::VWmmaF32_16x16x16F16 => ValuOp::of::<ToSingle<Halves<F16>>>(),
+        IsaOp::VWmmaF32_16x16x16Bf16 => ValuOp::of::<ToSingle<Halves<Bf16>>>(),
+        IsaOp::VWmmaF32_16x16x16Fp8Fp8 => ValuOp::of::<ToSingle<Bytes<Fp8, Fp8>>>(),
+        IsaOp::VWmmaF32_16x16x16Fp8Bf8 => ValuOp::of::<ToSingle<Bytes<Fp8, Bf8>>>(),
+        IsaOp::VWmmaF32_16x16x16Bf8Fp8 => ValuOp::of::<ToSingle<Bytes<Bf8, Fp8>>>(),
+        IsaOp::VWmmaF32_16x16x16Bf8Bf8 => ValuOp::of::<ToSingle<Bytes<Bf8, Bf8>>>(),
+        IsaOp::VWmmaF16_16x16x16F16 => ValuOp::of::<ToHalf<F16>>().places_halves(),
+        IsaOp::VWmmaBf16_16x16x16Bf16 => ValuOp::of::<ToHalf<Bf16>>().places_halves(),
+        IsaOp::VWmmaI32_16x16x16Iu8 => ValuOp::of::<ToInteger<8, 16>>(),
+        IsaOp::VWmmaI32_16x16x16Iu4 => ValuOp::of::<ToInteger<4, 16>>(),
+        IsaOp::VWmmaI32_16x16x32Iu4 => ValuOp::of::<ToInteger<4, 32>>(),
+        _ => swmmac::lookup(op)?,
     };
     Some(op.raw_mods())
 }

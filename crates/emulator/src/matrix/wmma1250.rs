@@ -22,12 +22,14 @@
 //!
 //! MATRIX_A_REUSE and MATRIX_B_REUSE say that the next operation has the same A or B, and change nothing.
 
+use luthier_isa::op::Op as IsaOp;
+
 use std::marker::PhantomData;
 
 use super::sum::NAN;
 use super::wmma::{Bf8, Bf16, Element, F16, Fp8, Half, SIZE, Sums, addend};
 use crate::fp::small::packed;
-use crate::op::{Flow, Kernel, Op, RawMods};
+use crate::op::{Flow, Op, RawMods, Semantics};
 use crate::registry::ValuOp;
 use crate::wave::{Row, Wave};
 
@@ -226,7 +228,7 @@ pub(super) fn integers(w: &mut Wave, op: &Op, c: u16, dot: &Sums) {
 
 /// The result (as `D` holds it) = A * B + C (as `C` holds it), `K` elements along K.
 struct Dense<A, B, C, D, const K: usize>(PhantomData<(A, B, C, D)>);
-impl<A: Element, B: Element, C: Holds, D: Holds, const K: usize> Kernel for Dense<A, B, C, D, K> {
+impl<A: Element, B: Element, C: Holds, D: Holds, const K: usize> Semantics for Dense<A, B, C, D, K> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let mut sums = addends::<C>(w, op, op.src[2]);
@@ -240,7 +242,7 @@ impl<A: Element, B: Element, C: Holds, D: Holds, const K: usize> Kernel for Dens
 
 /// Bytes, to 32 bits. NEG says whether A's and B's are signed.
 struct Integers;
-impl Kernel for Integers {
+impl Semantics for Integers {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         const K: usize = 64;
@@ -255,7 +257,8 @@ impl Kernel for Integers {
 /// The modifiers that change the signs of A's and B's elements.
 pub(super) const SIGNS: u64 = 0o33;
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    let base = op.name();
     /// Eight-bit floats: what holds the result, and the length along K.
     macro_rules! bytes {
         ($kinds:expr, $held:ty, $k:literal) => {

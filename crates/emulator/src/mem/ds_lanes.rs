@@ -1,5 +1,7 @@
 //! DS instructions that exchange data between lanes and touch no memory.
 
+use luthier_isa::op::Op as IsaOp;
+
 use luthier_isa::Generation;
 
 use super::lanes;
@@ -75,14 +77,14 @@ fn swizzle(w: &mut Wave, op: &Op) -> Flow {
 }
 
 /// The handler of a cross-lane DS instruction. `offset` is its 16-bit offset.
-pub fn lookup(base: &str, offset: u32) -> Option<Handler> {
-    match base {
-        "ds_bpermute_b32" => Some(bpermute),
-        "ds_bpermute_fi_b32" => Some(bpermute_all),
-        "ds_permute_b32" => Some(permute),
+pub fn lookup(op: IsaOp, offset: u32) -> Option<Handler> {
+    match op {
+        IsaOp::DsBpermuteB32 => Some(bpermute),
+        IsaOp::DsBpermuteFiB32 => Some(bpermute_all),
+        IsaOp::DsPermuteB32 => Some(permute),
         // The FFT patterns, from 0xe000 on, are refused.
-        "ds_swizzle_b32" if offset < 0xe000 => Some(swizzle),
-        "ds_nop" => Some(super::nothing),
+        IsaOp::DsSwizzleB32 if offset < 0xe000 => Some(swizzle),
+        IsaOp::DsNop => Some(super::nothing),
         _ => None,
     }
 }

@@ -4,6 +4,8 @@
 //! elements as it loads. Afterwards each lane has a column: element `k` comes from row `k`. (Triton's layouts for these
 //! instructions, in its unit tests of `chooseDsReadB64TrLayout`, say so for 16 and 8 bits; the others follow suit.)
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::access::Rows;
 use super::{Action, Transfer, ds};
 use crate::fp::small::packed;
@@ -49,13 +51,13 @@ fn transposed<const WORDS: usize, const BITS: usize>(w: &mut Wave, op: &Op) -> F
     Flow::Next
 }
 
-/// The handler of an isa `base` mnemonic.
-pub fn lookup(base: &str) -> Option<Handler> {
-    match base {
-        "ds_read_b64_tr_b16" => Some(transposed::<2, 16>),
-        "ds_read_b64_tr_b8" => Some(transposed::<2, 8>),
-        "ds_read_b64_tr_b4" => Some(transposed::<2, 4>),
-        "ds_read_b96_tr_b6" => Some(transposed::<3, 6>),
+/// The handler of an operation.
+pub fn lookup(op: IsaOp) -> Option<Handler> {
+    match op {
+        IsaOp::DsReadB64TrB16 => Some(transposed::<2, 16>),
+        IsaOp::DsReadB64TrB8 => Some(transposed::<2, 8>),
+        IsaOp::DsReadB64TrB4 => Some(transposed::<2, 4>),
+        IsaOp::DsReadB96TrB6 => Some(transposed::<3, 6>),
         _ => None,
     }
 }
@@ -85,7 +87,12 @@ mod tests {
         wave.lds = std::rc::Rc::new(lds);
         let op = Op { dst: 4, src: [0; 3], ..Op::NOTHING };
         // SAFETY: a plain function; all rows are in the file.
-        assert_eq!(unsafe { lookup(base).expect("a transposing load")(&mut wave, &op) }, Flow::Next);
+        assert_eq!(
+            unsafe {
+                luthier_isa::op::Op::from_name(base).and_then(lookup).expect("a transposing load")(&mut wave, &op)
+            },
+            Flow::Next
+        );
         for lane in 0..64 {
             for k in 0..elements {
                 let got = packed(|i| wave.rows[4 + i].0[lane], bits as u32, k);

@@ -5,7 +5,7 @@ use super::access::Rows;
 use super::flat::Encoded;
 use super::pieces::{COUNT, LANES, Piece, Pieces, part, part_mut};
 use super::{ds, notice};
-use crate::op::{Flow, Kernel, Op};
+use crate::op::{Flow, Kind, Op, Semantics};
 use crate::wave::Wave;
 
 /// One access a lane, or (`TWICE`) two.
@@ -18,7 +18,8 @@ struct Access {
     offset: u32,
 }
 
-impl<const TWICE: bool> Kernel for Words<TWICE> {
+impl<const TWICE: bool> Semantics for Words<TWICE> {
+    const KIND: Kind = if TWICE { Kind::DS_WORDS_TWICE } else { Kind::DS_WORDS };
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let encoded = Encoded(op.imm2);

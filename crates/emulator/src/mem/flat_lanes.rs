@@ -8,6 +8,8 @@
 //!
 //! *By lane number*: the address is a scalar base and four times the lane's number.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::access::{self, Addresses, Rows};
 use super::flat::{self, Encoded};
 use super::{Action, Transfer, lanes};
@@ -93,19 +95,19 @@ fn by_lane(w: &mut Wave, op: &Op) -> Flow {
     access::perform(w, Encoded(op.imm2).action(), rows, &Addresses { lane, mask: w.exec(), stride: 4 })
 }
 
-/// The handler of an isa `base` mnemonic, what it does, and the registers that it moves at most.
-pub fn lookup(base: &str) -> Option<(Handler, Action, u16)> {
+/// The handler of an operation, what it does, and the registers that it moves at most.
+pub fn lookup(op: IsaOp) -> Option<(Handler, Action, u16)> {
     const LOAD: Action = Action::Load(Transfer::Words);
     const STORE: Action = Action::Store(Transfer::Words);
-    Some(match base {
-        "global_load_tr_b128" => (halves, LOAD, 4),
-        "global_load_tr_b64" => (bytes, LOAD, 2),
-        "global_load_block" => (global_block, LOAD, 32),
-        "global_store_block" => (global_block, STORE, 32),
-        "scratch_load_block" => (scratch_block, LOAD, 32),
-        "scratch_store_block" => (scratch_block, STORE, 32),
-        "global_load_addtid_b32" | "global_load_dword_addtid" => (by_lane, LOAD, 1),
-        "global_store_addtid_b32" | "global_store_dword_addtid" => (by_lane, STORE, 1),
+    Some(match op {
+        IsaOp::GlobalLoadTrB128 => (halves, LOAD, 4),
+        IsaOp::GlobalLoadTrB64 => (bytes, LOAD, 2),
+        IsaOp::GlobalLoadBlock => (global_block, LOAD, 32),
+        IsaOp::GlobalStoreBlock => (global_block, STORE, 32),
+        IsaOp::ScratchLoadBlock => (scratch_block, LOAD, 32),
+        IsaOp::ScratchStoreBlock => (scratch_block, STORE, 32),
+        IsaOp::GlobalLoadDwordAddtid => (by_lane, LOAD, 1),
+        IsaOp::GlobalStoreDwordAddtid => (by_lane, STORE, 1),
         _ => return None,
     })
 }

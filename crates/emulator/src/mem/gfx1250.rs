@@ -12,6 +12,8 @@
 //!
 //! Micro-op: as those of [`super::flat`] and [`super::ds`]; of asynchronous ones, `dst` has the places in LDS.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::access::{self, Addresses, Rows};
 use super::engine::{self, Engine, LanePiece};
 use super::flat::{self, Encoded};
@@ -155,7 +157,7 @@ fn transpose_lds(w: &mut Wave, op: &Op, words: u8, bits: usize, from: From) -> F
 }
 
 /// The handler of a transposing load, and the words that it loads.
-pub fn transposing(base: &str) -> Option<(Handler, u8)> {
+pub fn transposing(op: IsaOp) -> Option<(Handler, u8)> {
     macro_rules! of {
         ($load:ident, $words:literal, $bits:literal, $from:ident) => {{
             fn run(w: &mut Wave, op: &Op) -> Flow {
@@ -164,13 +166,13 @@ pub fn transposing(base: &str) -> Option<(Handler, u8)> {
             Some((run as Handler, $words))
         }};
     }
-    match base {
-        "global_load_tr16_b128" => of!(transpose_global, 4, 16, halves),
-        "global_load_tr8_b64" => of!(transpose_global, 2, 8, bytes),
-        "global_load_tr4_b64" => of!(transpose_global, 2, 4, nibbles),
-        "ds_load_tr4_b64" => of!(transpose_lds, 2, 4, nibbles),
-        "ds_load_tr16_b128" => of!(transpose_lds, 4, 16, halves),
-        "ds_load_tr8_b64" => of!(transpose_lds, 2, 8, bytes),
+    match op {
+        IsaOp::GlobalLoadTrB128 => of!(transpose_global, 4, 16, halves),
+        IsaOp::GlobalLoadTrB64 => of!(transpose_global, 2, 8, bytes),
+        IsaOp::GlobalLoadTr4B64 => of!(transpose_global, 2, 4, nibbles),
+        IsaOp::DsLoadTr4B64 => of!(transpose_lds, 2, 4, nibbles),
+        IsaOp::DsLoadTr16B128 => of!(transpose_lds, 4, 16, halves),
+        IsaOp::DsLoadTr8B64 => of!(transpose_lds, 2, 8, bytes),
         _ => None,
     }
 }

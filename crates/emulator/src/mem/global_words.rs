@@ -10,7 +10,7 @@ use luthier_isa::Generation;
 
 use super::pieces::{COUNT, LANES, Piece, Pieces, is_same, part, part_mut, put};
 use crate::memory::HostPtr;
-use crate::op::{Flow, Kernel, Op};
+use crate::op::{Flow, Op, Semantics};
 use crate::wave::Wave;
 
 pub struct Words;
@@ -21,7 +21,7 @@ const MOST: usize = 4;
 /// What sixteen lanes access: the first word, and whether the lanes are at neighbouring ones.
 type Place = Option<(HostPtr, bool)>;
 
-impl Kernel for Words {
+impl Semantics for Words {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let encoded = Encoded(op.imm2);

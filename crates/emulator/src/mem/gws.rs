@@ -4,6 +4,8 @@
 //! since the wave may have to wait. The hardware would let it go on until a wait for lgkmcnt, which all manuals want behind
 //! the instruction at once: strict mode says so where there is none ([`UNWAITED`]).
 
+use luthier_isa::op::Op as IsaOp;
+
 use luthier_isa::Generation;
 
 use crate::barrier::Waits;
@@ -17,8 +19,8 @@ use crate::wave::{Wave, scalar};
 pub const UNWAITED: u64 = 1 << 32;
 
 /// The handler of an isa `base` mnemonic, `imm2`, and whether there is an operand.
-pub fn lookup(base: &str) -> Option<(Handler, u64, bool)> {
-    let (ask, operand) = match base.strip_prefix("ds_gws_")? {
+pub fn lookup(op: IsaOp) -> Option<(Handler, u64, bool)> {
+    let (ask, operand) = match op.name().strip_prefix("ds_gws_")? {
         "init" => (Ask::Init, true),
         "barrier" => (Ask::Barrier, true),
         "sema_v" => (Ask::Give, false),

@@ -1,5 +1,7 @@
 //! Memory instructions: what they do to the lanes, apart from how each computes its addresses.
 
+use luthier_isa::op::Op as IsaOp;
+
 pub mod access;
 pub mod atomic;
 pub mod buffer;
@@ -148,35 +150,35 @@ pub fn nothing(_w: &mut Wave, _op: &Op) -> Flow {
 }
 
 /// The handler of cache control instructions and the like.
-pub fn lookup_cache_control(base: &str) -> Option<Handler> {
+pub fn lookup_cache_control(op: IsaOp) -> Option<Handler> {
     matches!(
-        base,
-        "buffer_wbinvl1"
-            | "buffer_wbinvl1_vol"
-            | "buffer_wbl2"
-            | "buffer_inv"
-            | "buffer_invl2"
-            | "buffer_gl0_inv"
-            | "buffer_gl1_inv"
-            | "s_gl1_inv"
-            | "global_inv"
-            | "global_wb"
-            | "global_wbinv"
-            | "global_prefetch_b8"
-            | "flat_prefetch_b8"
-            | "s_prefetch_inst"
-            | "s_prefetch_inst_pc_rel"
-            | "s_prefetch_data"
-            | "s_prefetch_data_pc_rel"
-            | "s_buffer_prefetch_data"
-            | "s_dcache_inv"
-            | "s_dcache_wb"
-            | "s_dcache_inv_vol"
-            | "s_dcache_wb_vol"
-            | "s_dcache_discard"
-            | "s_dcache_discard_x2"
-            | "s_atc_probe"
-            | "s_atc_probe_buffer"
+        op,
+        IsaOp::BufferWbinvl1
+            | IsaOp::BufferWbinvl1Vol
+            | IsaOp::BufferWbl2
+            | IsaOp::BufferInv
+            | IsaOp::BufferInvl2
+            | IsaOp::BufferGl0Inv
+            | IsaOp::BufferGl1Inv
+            | IsaOp::SGl1Inv
+            | IsaOp::GlobalInv
+            | IsaOp::GlobalWb
+            | IsaOp::GlobalWbinv
+            | IsaOp::GlobalPrefetchB8
+            | IsaOp::FlatPrefetchB8
+            | IsaOp::SPrefetchInst
+            | IsaOp::SPrefetchInstPcRel
+            | IsaOp::SPrefetchData
+            | IsaOp::SPrefetchDataPcRel
+            | IsaOp::SBufferPrefetchData
+            | IsaOp::SDcacheInv
+            | IsaOp::SDcacheWb
+            | IsaOp::SDcacheInvVol
+            | IsaOp::SDcacheWbVol
+            | IsaOp::SDcacheDiscard
+            | IsaOp::SDcacheDiscardX2
+            | IsaOp::SAtcProbe
+            | IsaOp::SAtcProbeBuffer
     )
     .then_some(nothing as Handler)
 }

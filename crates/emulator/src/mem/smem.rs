@@ -3,6 +3,8 @@
 //! Micro-op: `sdst` destination or data, `src[0]` the base's code, `src[1]` the scalar offset (or
 //! [`NONE`]) and `dst` what it is multiplied by (0 is 1), `imm` the immediate offset, `imm2` the number of words, or an [`Encoded`] atomic.
 
+use luthier_isa::op::Op as IsaOp;
+
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -301,29 +303,30 @@ pub fn nanoseconds() -> u64 {
 }
 
 /// The handler of a scalar memory instruction.
-pub fn lookup(base: &str) -> Option<Handler> {
-    match base {
+pub fn lookup(op: IsaOp) -> Option<Handler> {
+    let name = op.name();
+    match op {
         // A core clock of 1 GHz, and the 100 MHz of the real-time counter.
-        "s_memtime" => next!(|w, op| w.set_s64(op.sdst, nanoseconds())),
-        "s_memrealtime" => next!(|w, op| w.set_s64(op.sdst, nanoseconds() / 10)),
-        "s_get_waveid_in_workgroup" => next!(|w, op| w.s[usize::from(op.sdst)] = w.place.wave_in_group),
-        _ if base.starts_with("s_atomic_") => Some(atomic),
-        _ if base.starts_with("s_buffer_atomic_") => Some(buffer_atomic),
-        "s_load_u8" => part_of!(part, 1, false),
-        "s_load_i8" => part_of!(part, 1, true),
-        "s_load_u16" => part_of!(part, 2, false),
-        "s_load_i16" => part_of!(part, 2, true),
-        "s_buffer_load_u8" => part_of!(buffer_part, 1, false),
-        "s_buffer_load_i8" => part_of!(buffer_part, 1, true),
-        "s_buffer_load_u16" => part_of!(buffer_part, 2, false),
-        "s_buffer_load_i16" => part_of!(buffer_part, 2, true),
+        IsaOp::SMemtime => next!(|w, op| w.set_s64(op.sdst, nanoseconds())),
+        IsaOp::SMemrealtime => next!(|w, op| w.set_s64(op.sdst, nanoseconds() / 10)),
+        IsaOp::SGetWaveidInWorkgroup => next!(|w, op| w.s[usize::from(op.sdst)] = w.place.wave_in_group),
+        _ if name.starts_with("s_atomic_") => Some(atomic),
+        _ if name.starts_with("s_buffer_atomic_") => Some(buffer_atomic),
+        IsaOp::SLoadU8 => part_of!(part, 1, false),
+        IsaOp::SLoadI8 => part_of!(part, 1, true),
+        IsaOp::SLoadU16 => part_of!(part, 2, false),
+        IsaOp::SLoadI16 => part_of!(part, 2, true),
+        IsaOp::SBufferLoadU8 => part_of!(buffer_part, 1, false),
+        IsaOp::SBufferLoadI8 => part_of!(buffer_part, 1, true),
+        IsaOp::SBufferLoadU16 => part_of!(buffer_part, 2, false),
+        IsaOp::SBufferLoadI16 => part_of!(buffer_part, 2, true),
         // The manual's name for an offset register in units of 64 bytes; the base is a pair of SGPRs as elsewhere.
-        _ if base.starts_with("s_scratch_load_dword") => Some(load),
-        _ if base.starts_with("s_scratch_store_dword") => Some(store),
-        _ if base.starts_with("s_load_dword") || base.starts_with("s_load_b") => Some(load),
-        _ if base.starts_with("s_store_dword") => Some(store),
-        _ if base.starts_with("s_buffer_load_dword") || base.starts_with("s_buffer_load_b") => Some(buffer_load),
-        _ if base.starts_with("s_buffer_store_dword") => Some(buffer_store),
+        _ if name.starts_with("s_scratch_load_dword") => Some(load),
+        _ if name.starts_with("s_scratch_store_dword") => Some(store),
+        _ if name.starts_with("s_load_dword") => Some(load),
+        _ if name.starts_with("s_store_dword") => Some(store),
+        _ if name.starts_with("s_buffer_load_dword") => Some(buffer_load),
+        _ if name.starts_with("s_buffer_store_dword") => Some(buffer_store),
         _ => None,
     }
 }

@@ -3,6 +3,8 @@
 //! A number is an immediate or in M0, whose upper half has the member count of `s_barrier_init` and, unless it is zero,
 //! of a signal.
 
+use luthier_isa::op::Op as IsaOp;
+
 use luthier_isa::Generation;
 
 use super::{s32, set32};
@@ -101,26 +103,26 @@ macro_rules! barrier {
     }};
 }
 
-pub(super) fn lookup(base: &str) -> Option<Handler> {
-    match base {
-        "s_barrier_signal" => barrier!(|w, op| signal(w, op).map(|_| ())),
-        "s_barrier_signal_isfirst" => barrier!(|w, op| signal_isfirst(w, op)),
-        "s_barrier_wait" => {
+pub(super) fn lookup(op: IsaOp) -> Option<Handler> {
+    match op {
+        IsaOp::SBarrierSignal => barrier!(|w, op| signal(w, op).map(|_| ())),
+        IsaOp::SBarrierSignalIsfirst => barrier!(|w, op| signal_isfirst(w, op)),
+        IsaOp::SBarrierWait => {
             fn run(w: &mut Wave, op: &Op) -> Flow {
                 wait(w, (op.imm as i16).into())
             }
             Some(run)
         }
-        "s_get_barrier_state" => barrier!(|w, op| {
+        IsaOp::SGetBarrierState => barrier!(|w, op| {
             let state = w.barrier.state(operand(w, op, 31).0);
             state.map(|state| set32(w, op, state))
         }),
-        "s_barrier_init" => barrier!(|w, op| {
+        IsaOp::SBarrierInit => barrier!(|w, op| {
             let members = w.s[usize::from(scalar::M0)] >> 16 & 0x7f;
             w.barrier.init(operand(w, op, 0xffff).0, members)
         }),
-        "s_barrier_join" => barrier!(|w, op| w.barrier.join(w.place.wave_in_group, operand(w, op, 0xffff).0)),
-        "s_barrier_leave" => barrier!(|w, _op| {
+        IsaOp::SBarrierJoin => barrier!(|w, op| w.barrier.join(w.place.wave_in_group, operand(w, op, 0xffff).0)),
+        IsaOp::SBarrierLeave => barrier!(|w, _op| {
             let unjoined = w.barrier.joined(w.place.wave_in_group) == 0;
             notice(w, unjoined, "the wave leaves a named barrier and has joined none");
             w.barrier.leave(w.place.wave_in_group).map(|(empty, arrival)| {

@@ -4,6 +4,8 @@
 //! Sources: the pseudocode of AMD's Vega, CDNA and RDNA manuals. The stack's depth is in MODE; entry n is in the four SGPRs
 //! from s[4n] on: an address, and the lanes that go on there.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::{s32, s64};
 use crate::error::FaultKind;
 use crate::mode::Mode;
@@ -129,13 +131,13 @@ fn loop_end(w: &mut Wave, op: &Op) -> Flow {
     Flow::Taken
 }
 
-pub(super) fn lookup(base: &str) -> Option<Handler> {
-    match base {
-        "s_cbranch_g_fork" => Some(g_fork),
-        "s_cbranch_i_fork" => Some(i_fork),
-        "s_cbranch_join" => Some(join),
-        "s_subvector_loop_begin" => Some(loop_begin),
-        "s_subvector_loop_end" => Some(loop_end),
+pub(super) fn lookup(op: IsaOp) -> Option<Handler> {
+    match op {
+        IsaOp::SCbranchGFork => Some(g_fork),
+        IsaOp::SCbranchIFork => Some(i_fork),
+        IsaOp::SCbranchJoin => Some(join),
+        IsaOp::SSubvectorLoopBegin => Some(loop_begin),
+        IsaOp::SSubvectorLoopEnd => Some(loop_end),
         _ => None,
     }
 }

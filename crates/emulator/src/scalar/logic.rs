@@ -1,5 +1,7 @@
 //! Scalar moves, selections and bitwise logic, and the logic that also writes EXEC.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::{next, s32, s64, set32};
 use crate::op::{Handler, Op};
 use crate::wave::{Wave, scalar};
@@ -66,113 +68,113 @@ fn indexed(w: &Wave, code: usize) -> usize {
     (code + w.s[usize::from(scalar::M0)] as usize).min(usize::from(scalar::EXEC))
 }
 
-pub(super) fn lookup(base: &str) -> Option<Handler> {
-    match base {
-        "s_mov_b32" => next!(|w, op| set32(w, op, s32(w, op, 0))),
-        "s_mov_b64" => next!(|w, op| w.set_s64(op.sdst, s64(w, op, 0))),
-        "s_movk_i32" => next!(|w, op| set32(w, op, op.imm as u32)),
-        "s_cmov_b32" => next!(|w, op| if w.scc() {
+pub(super) fn lookup(op: IsaOp) -> Option<Handler> {
+    match op {
+        IsaOp::SMovB32 => next!(|w, op| set32(w, op, s32(w, op, 0))),
+        IsaOp::SMovB64 => next!(|w, op| w.set_s64(op.sdst, s64(w, op, 0))),
+        IsaOp::SMovkI32 => next!(|w, op| set32(w, op, op.imm as u32)),
+        IsaOp::SCmovB32 => next!(|w, op| if w.scc() {
             set32(w, op, s32(w, op, 0))
         }),
-        "s_cmov_b64" => next!(|w, op| if w.scc() {
+        IsaOp::SCmovB64 => next!(|w, op| if w.scc() {
             w.set_s64(op.sdst, s64(w, op, 0))
         }),
-        "s_cmovk_i32" => next!(|w, op| if w.scc() {
+        IsaOp::SCmovkI32 => next!(|w, op| if w.scc() {
             set32(w, op, op.imm as u32)
         }),
-        "s_cselect_b32" => next!(|w, op| set32(w, op, if w.scc() { s32(w, op, 0) } else { s32(w, op, 1) })),
-        "s_cselect_b64" => {
+        IsaOp::SCselectB32 => next!(|w, op| set32(w, op, if w.scc() { s32(w, op, 0) } else { s32(w, op, 1) })),
+        IsaOp::SCselectB64 => {
             next!(|w, op| w.set_s64(op.sdst, if w.scc() { s64(w, op, 0) } else { s64(w, op, 1) }))
         }
-        "s_and_b32" => next!(|w, op| logic32(w, op, |a, b| a & b)),
-        "s_or_b32" => next!(|w, op| logic32(w, op, |a, b| a | b)),
-        "s_xor_b32" => next!(|w, op| logic32(w, op, |a, b| a ^ b)),
-        "s_andn2_b32" => next!(|w, op| logic32(w, op, |a, b| a & !b)),
-        "s_orn2_b32" => next!(|w, op| logic32(w, op, |a, b| a | !b)),
-        "s_nand_b32" => next!(|w, op| logic32(w, op, |a, b| !(a & b))),
-        "s_nor_b32" => next!(|w, op| logic32(w, op, |a, b| !(a | b))),
-        "s_xnor_b32" => next!(|w, op| logic32(w, op, |a, b| !(a ^ b))),
-        "s_and_b64" => next!(|w, op| logic64(w, op, |a, b| a & b)),
-        "s_or_b64" => next!(|w, op| logic64(w, op, |a, b| a | b)),
-        "s_xor_b64" => next!(|w, op| logic64(w, op, |a, b| a ^ b)),
-        "s_andn2_b64" => next!(|w, op| logic64(w, op, |a, b| a & !b)),
-        "s_orn2_b64" => next!(|w, op| logic64(w, op, |a, b| a | !b)),
-        "s_nand_b64" => next!(|w, op| logic64(w, op, |a, b| !(a & b))),
-        "s_nor_b64" => next!(|w, op| logic64(w, op, |a, b| !(a | b))),
-        "s_xnor_b64" => next!(|w, op| logic64(w, op, |a, b| !(a ^ b))),
-        "s_not_b32" => next!(|w, op| {
+        IsaOp::SAndB32 => next!(|w, op| logic32(w, op, |a, b| a & b)),
+        IsaOp::SOrB32 => next!(|w, op| logic32(w, op, |a, b| a | b)),
+        IsaOp::SXorB32 => next!(|w, op| logic32(w, op, |a, b| a ^ b)),
+        IsaOp::SAndn2B32 => next!(|w, op| logic32(w, op, |a, b| a & !b)),
+        IsaOp::SOrn2B32 => next!(|w, op| logic32(w, op, |a, b| a | !b)),
+        IsaOp::SNandB32 => next!(|w, op| logic32(w, op, |a, b| !(a & b))),
+        IsaOp::SNorB32 => next!(|w, op| logic32(w, op, |a, b| !(a | b))),
+        IsaOp::SXnorB32 => next!(|w, op| logic32(w, op, |a, b| !(a ^ b))),
+        IsaOp::SAndB64 => next!(|w, op| logic64(w, op, |a, b| a & b)),
+        IsaOp::SOrB64 => next!(|w, op| logic64(w, op, |a, b| a | b)),
+        IsaOp::SXorB64 => next!(|w, op| logic64(w, op, |a, b| a ^ b)),
+        IsaOp::SAndn2B64 => next!(|w, op| logic64(w, op, |a, b| a & !b)),
+        IsaOp::SOrn2B64 => next!(|w, op| logic64(w, op, |a, b| a | !b)),
+        IsaOp::SNandB64 => next!(|w, op| logic64(w, op, |a, b| !(a & b))),
+        IsaOp::SNorB64 => next!(|w, op| logic64(w, op, |a, b| !(a | b))),
+        IsaOp::SXnorB64 => next!(|w, op| logic64(w, op, |a, b| !(a ^ b))),
+        IsaOp::SNotB32 => next!(|w, op| {
             let v = !s32(w, op, 0);
             set32(w, op, v);
             w.set_scc(v != 0)
         }),
-        "s_not_b64" => next!(|w, op| {
+        IsaOp::SNotB64 => next!(|w, op| {
             let v = !s64(w, op, 0);
             w.set_s64(op.sdst, v);
             w.set_scc(v != 0)
         }),
-        "s_wqm_b32" => next!(|w, op| {
+        IsaOp::SWqmB32 => next!(|w, op| {
             let v = wqm(s32(w, op, 0).into()) as u32;
             set32(w, op, v);
             w.set_scc(v != 0)
         }),
-        "s_wqm_b64" => next!(|w, op| {
+        IsaOp::SWqmB64 => next!(|w, op| {
             let v = wqm(s64(w, op, 0));
             w.set_s64(op.sdst, v);
             w.set_scc(v != 0)
         }),
-        "s_quadmask_b32" => next!(|w, op| {
+        IsaOp::SQuadmaskB32 => next!(|w, op| {
             let v = quadmask(s32(w, op, 0).into(), 32) as u32;
             set32(w, op, v);
             w.set_scc(v != 0)
         }),
-        "s_quadmask_b64" => next!(|w, op| {
+        IsaOp::SQuadmaskB64 => next!(|w, op| {
             let v = quadmask(s64(w, op, 0), 64);
             w.set_s64(op.sdst, v);
             w.set_scc(v != 0)
         }),
-        "s_and_saveexec_b64" => next!(|w, op| saveexec(w, op, |s, e| s & e)),
-        "s_or_saveexec_b64" => next!(|w, op| saveexec(w, op, |s, e| s | e)),
-        "s_xor_saveexec_b64" => next!(|w, op| saveexec(w, op, |s, e| s ^ e)),
-        "s_andn1_saveexec_b64" => next!(|w, op| saveexec(w, op, |s, e| !s & e)),
-        "s_andn2_saveexec_b64" => next!(|w, op| saveexec(w, op, |s, e| s & !e)),
-        "s_orn1_saveexec_b64" => next!(|w, op| saveexec(w, op, |s, e| !s | e)),
-        "s_orn2_saveexec_b64" => next!(|w, op| saveexec(w, op, |s, e| s | !e)),
-        "s_nand_saveexec_b64" => next!(|w, op| saveexec(w, op, |s, e| !(s & e))),
-        "s_nor_saveexec_b64" => next!(|w, op| saveexec(w, op, |s, e| !(s | e))),
-        "s_xnor_saveexec_b64" => next!(|w, op| saveexec(w, op, |s, e| !(s ^ e))),
-        "s_andn1_wrexec_b64" => next!(|w, op| wrexec(w, op, |s, e| !s & e)),
-        "s_andn2_wrexec_b64" => next!(|w, op| wrexec(w, op, |s, e| s & !e)),
-        "s_and_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| s & e)),
-        "s_or_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| s | e)),
-        "s_xor_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| s ^ e)),
-        "s_andn1_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| !s & e)),
-        "s_andn2_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| s & !e)),
-        "s_orn1_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| !s | e)),
-        "s_orn2_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| s | !e)),
-        "s_nand_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| !(s & e))),
-        "s_nor_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| !(s | e))),
-        "s_xnor_saveexec_b32" => next!(|w, op| saveexec32(w, op, |s, e| !(s ^ e))),
-        "s_andn1_wrexec_b32" => next!(|w, op| wrexec32(w, op, |s, e| !s & e)),
-        "s_andn2_wrexec_b32" => next!(|w, op| wrexec32(w, op, |s, e| s & !e)),
-        "s_movrelsd_2_b32" => next!(|w, op| {
+        IsaOp::SAndSaveexecB64 => next!(|w, op| saveexec(w, op, |s, e| s & e)),
+        IsaOp::SOrSaveexecB64 => next!(|w, op| saveexec(w, op, |s, e| s | e)),
+        IsaOp::SXorSaveexecB64 => next!(|w, op| saveexec(w, op, |s, e| s ^ e)),
+        IsaOp::SAndn1SaveexecB64 => next!(|w, op| saveexec(w, op, |s, e| !s & e)),
+        IsaOp::SAndn2SaveexecB64 => next!(|w, op| saveexec(w, op, |s, e| s & !e)),
+        IsaOp::SOrn1SaveexecB64 => next!(|w, op| saveexec(w, op, |s, e| !s | e)),
+        IsaOp::SOrn2SaveexecB64 => next!(|w, op| saveexec(w, op, |s, e| s | !e)),
+        IsaOp::SNandSaveexecB64 => next!(|w, op| saveexec(w, op, |s, e| !(s & e))),
+        IsaOp::SNorSaveexecB64 => next!(|w, op| saveexec(w, op, |s, e| !(s | e))),
+        IsaOp::SXnorSaveexecB64 => next!(|w, op| saveexec(w, op, |s, e| !(s ^ e))),
+        IsaOp::SAndn1WrexecB64 => next!(|w, op| wrexec(w, op, |s, e| !s & e)),
+        IsaOp::SAndn2WrexecB64 => next!(|w, op| wrexec(w, op, |s, e| s & !e)),
+        IsaOp::SAndSaveexecB32 => next!(|w, op| saveexec32(w, op, |s, e| s & e)),
+        IsaOp::SOrSaveexecB32 => next!(|w, op| saveexec32(w, op, |s, e| s | e)),
+        IsaOp::SXorSaveexecB32 => next!(|w, op| saveexec32(w, op, |s, e| s ^ e)),
+        IsaOp::SAndn1SaveexecB32 => next!(|w, op| saveexec32(w, op, |s, e| !s & e)),
+        IsaOp::SAndn2SaveexecB32 => next!(|w, op| saveexec32(w, op, |s, e| s & !e)),
+        IsaOp::SOrn1SaveexecB32 => next!(|w, op| saveexec32(w, op, |s, e| !s | e)),
+        IsaOp::SOrn2SaveexecB32 => next!(|w, op| saveexec32(w, op, |s, e| s | !e)),
+        IsaOp::SNandSaveexecB32 => next!(|w, op| saveexec32(w, op, |s, e| !(s & e))),
+        IsaOp::SNorSaveexecB32 => next!(|w, op| saveexec32(w, op, |s, e| !(s | e))),
+        IsaOp::SXnorSaveexecB32 => next!(|w, op| saveexec32(w, op, |s, e| !(s ^ e))),
+        IsaOp::SAndn1WrexecB32 => next!(|w, op| wrexec32(w, op, |s, e| !s & e)),
+        IsaOp::SAndn2WrexecB32 => next!(|w, op| wrexec32(w, op, |s, e| s & !e)),
+        IsaOp::SMovrelsd2B32 => next!(|w, op| {
             let m0 = w.s[usize::from(scalar::M0)] as usize;
             let place = |code: usize, by: usize| (code + (by & 0x3ff)).min(usize::from(scalar::EXEC));
             let (from, to) = (place(usize::from(op.src[0] & 255), m0), place(usize::from(op.sdst), m0 >> 16));
             w.s[to] = w.s[from]
         }),
-        "s_movrels_b32" => next!(|w, op| {
+        IsaOp::SMovrelsB32 => next!(|w, op| {
             let from = indexed(w, usize::from(op.src[0] & 255));
             set32(w, op, w.s[from])
         }),
-        "s_movrels_b64" => next!(|w, op| {
+        IsaOp::SMovrelsB64 => next!(|w, op| {
             let from = indexed(w, usize::from(op.src[0] & 255));
             w.set_s64(op.sdst, w.s64(from as u8))
         }),
-        "s_movreld_b32" => next!(|w, op| {
+        IsaOp::SMovreldB32 => next!(|w, op| {
             let to = indexed(w, usize::from(op.sdst));
             w.s[to] = s32(w, op, 0)
         }),
-        "s_movreld_b64" => next!(|w, op| {
+        IsaOp::SMovreldB64 => next!(|w, op| {
             let to = indexed(w, usize::from(op.sdst));
             w.set_s64(to as u8, s64(w, op, 0))
         }),

@@ -3,6 +3,8 @@
 //! Sources are scalar codes in `op.src` ([`IMM`], [`IMM2`]: the constant in `op.imm`, `op.imm2`), the destination is
 //! `op.sdst`; a SOPK or SOPP immediate is in `op.imm`, sign-extended.
 
+use luthier_isa::op::Op as IsaOp;
+
 mod arith;
 pub(crate) mod barrier;
 mod control;
@@ -46,9 +48,9 @@ pub(crate) fn set32(w: &mut Wave, op: &Op, value: u32) {
     w.s[usize::from(op.sdst)] = value;
 }
 
-/// The handler of an isa `base` mnemonic.
-pub fn lookup(base: &str) -> Option<Handler> {
-    arith::lookup(base).or_else(|| logic::lookup(base)).or_else(|| control::lookup(base))
+/// The handler of a scalar operation.
+pub fn lookup(op: IsaOp) -> Option<Handler> {
+    arith::lookup(op).or_else(|| logic::lookup(op)).or_else(|| control::lookup(op))
 }
 
 pub use control::is_idle;

@@ -371,7 +371,7 @@ impl Checked {
                     value.used &= ((1u64 << width) - 1).checked_shl(from).unwrap_or(0) as u32;
                 }
             }
-            Rule::Elements(elements) => elements.name_used(inst, base, &mut sources),
+            Rule::Elements(elements) => elements.name_used(inst, &mut sources),
             Rule::AnyOfAll => {
                 // Halves that change places: the other ones stay, and count here as well.
                 (bits, kept) = (!0, 0);
@@ -587,7 +587,7 @@ pub(super) fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place
         if let Some(from) = words(inst, base, sources) {
             return Rule::Words { moves: base == "v_pk_mov_b32", from };
         }
-        if let Some(within) = Within::of(base) {
+        if let Some(within) = Within::of(inst.info().op()) {
             return Rule::Within(within);
         }
         return match base {

@@ -78,7 +78,7 @@ impl From<Scaled> for Elements {
 
 impl Elements {
     pub fn of(inst: &Inst, base: &str) -> Option<Elements> {
-        if let Some(scaled) = Scaled::of(base) {
+        if let Some(scaled) = Scaled::of(inst.info().op()) {
             let select = scaled.selects.then(|| inst.field(Field::OpSel).unwrap_or(0) as u8);
             return Some(Elements { select, ..scaled.into() });
         }
@@ -98,14 +98,14 @@ impl Elements {
     }
 
     /// Says which bits of its sources a conversion uses, where their types do not.
-    pub fn name_used(&self, inst: &Inst, base: &str, sources: &mut [Source]) {
+    pub fn name_used(&self, inst: &Inst, sources: &mut [Source]) {
         if inst.info().flags.contains(Flags::SDWA) {
             return;
         }
         for source in sources.get_mut(self.sources()).into_iter().flatten().filter(|_| self.filled() >= 32) {
             (source.used, source.shift) = (!0, 0);
         }
-        let Some(scaled) = Scaled::of(base) else { return };
+        let Some(scaled) = Scaled::of(inst.info().op()) else { return };
         if self.filled() < 32
             && !scaled.narrows
             && let Some(source) = sources.first_mut()
@@ -143,7 +143,7 @@ impl Elements {
 /// The bits of its register that a conversion writes where it leaves the others alone.
 pub(super) fn written(inst: &Inst, base: &str) -> Option<u32> {
     let select = inst.field(Field::OpSel).unwrap_or(0);
-    let bits = match Scaled::of(base) {
+    let bits = match Scaled::of(inst.info().op()) {
         Some(scaled) if scaled.narrows => scaled.count as u32 * scaled.small_bits(),
         Some(scaled) => scaled.count as u32 * scaled.wide_bits(),
         None if base == "v_cvt_pkaccum_u8_f32" => {

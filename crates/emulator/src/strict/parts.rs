@@ -173,7 +173,7 @@ pub(super) fn written(inst: &Inst, base: &str, part: Part) -> (u32, u32) {
         "v_mad_mixhi_f16" | "v_fma_mixhi_f16" | "v_fma_mixhi_bf16" => return (HIGH, LOW),
         _ => {}
     }
-    let keeps_high = crate::valu::lookup(base).is_some_and(|valu| valu.keep_high);
+    let keeps_high = crate::valu::lookup(inst.info().op()).is_some_and(|valu| valu.keep_high);
     if !target_is_half(base) && !keeps_high {
         return whole;
     }

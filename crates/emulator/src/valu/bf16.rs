@@ -3,6 +3,8 @@
 //! Sums and products are rounded once. Transcendentals are the nearest bf16, which the hardware's differ from by one
 //! unit in the last place at most.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::float32::{cos_all, exp2_all, log2_all, sin_all};
 use super::op;
 use super::packed::clamp01;
@@ -116,24 +118,24 @@ fn mixed_half(w: &mut Wave, op: &Op, shift: u32) -> Flow {
     Flow::Next
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    Some(match base {
-        "v_pk_fma_bf16" => op!(scalar w, o => packed(w, o, 3, fma)),
-        "v_pk_mul_bf16" => op!(scalar w, o => packed(w, o, 2, multiply)),
-        "v_pk_add_bf16" => op!(scalar w, o => packed(w, o, 2, add)),
-        "v_pk_min_num_bf16" => op!(scalar w, o => select(w, o, minmax::min32)),
-        "v_pk_max_num_bf16" => op!(scalar w, o => select(w, o, minmax::max32)),
-        "v_exp_bf16" => op!(scalar w, o => approximate(w, o, exp2_all)).keep_high(),
-        "v_log_bf16" => op!(scalar w, o => approximate(w, o, log2_all)).keep_high(),
-        "v_rcp_bf16" => op!(scalar w, o => approximate(w, o, |x| 1.0 / x)).keep_high(),
-        "v_rsq_bf16" => op!(scalar w, o => approximate(w, o, |x| 1.0 / x.sqrt())).keep_high(),
-        "v_sqrt_bf16" => op!(scalar w, o => approximate(w, o, f64::sqrt)).keep_high(),
-        "v_sin_bf16" => op!(scalar w, o => approximate(w, o, sin_all)).keep_high(),
-        "v_cos_bf16" => op!(scalar w, o => approximate(w, o, cos_all)).keep_high(),
-        "v_tanh_bf16" => op!(scalar w, o => approximate(w, o, f64::tanh)).keep_high(),
-        "v_fma_mix_f32_bf16" => op!(scalar w, o => { let x = mixed(w, o); w.write(o.dst, &x); Flow::Next }).raw_mods(),
-        "v_fma_mixlo_bf16" => op!(scalar w, o => mixed_half(w, o, 0)).raw_mods(),
-        "v_fma_mixhi_bf16" => op!(scalar w, o => mixed_half(w, o, 16)).raw_mods(),
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    Some(match op {
+        IsaOp::VPkFmaBf16 => op!(scalar w, o => packed(w, o, 3, fma)),
+        IsaOp::VPkMulBf16 => op!(scalar w, o => packed(w, o, 2, multiply)),
+        IsaOp::VPkAddBf16 => op!(scalar w, o => packed(w, o, 2, add)),
+        IsaOp::VPkMinNumBf16 => op!(scalar w, o => select(w, o, minmax::min32)),
+        IsaOp::VPkMaxNumBf16 => op!(scalar w, o => select(w, o, minmax::max32)),
+        IsaOp::VExpBf16 => op!(scalar w, o => approximate(w, o, exp2_all)).keep_high(),
+        IsaOp::VLogBf16 => op!(scalar w, o => approximate(w, o, log2_all)).keep_high(),
+        IsaOp::VRcpBf16 => op!(scalar w, o => approximate(w, o, |x| 1.0 / x)).keep_high(),
+        IsaOp::VRsqBf16 => op!(scalar w, o => approximate(w, o, |x| 1.0 / x.sqrt())).keep_high(),
+        IsaOp::VSqrtBf16 => op!(scalar w, o => approximate(w, o, f64::sqrt)).keep_high(),
+        IsaOp::VSinBf16 => op!(scalar w, o => approximate(w, o, sin_all)).keep_high(),
+        IsaOp::VCosBf16 => op!(scalar w, o => approximate(w, o, cos_all)).keep_high(),
+        IsaOp::VTanhBf16 => op!(scalar w, o => approximate(w, o, f64::tanh)).keep_high(),
+        IsaOp::VFmaMixF32Bf16 => op!(scalar w, o => { let x = mixed(w, o); w.write(o.dst, &x); Flow::Next }).raw_mods(),
+        IsaOp::VFmaMixloBf16 => op!(scalar w, o => mixed_half(w, o, 0)).raw_mods(),
+        IsaOp::VFmaMixhiBf16 => op!(scalar w, o => mixed_half(w, o, 16)).raw_mods(),
         _ => return None,
     })
 }

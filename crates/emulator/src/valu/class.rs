@@ -1,5 +1,7 @@
 //! `v_cmp_class`: which of ten kinds of number a value is.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::compare::to_exec;
 use super::op;
 use super::shapes::{mask, read64};
@@ -53,14 +55,14 @@ fn class64(w: &mut Wave, op: &Op) -> Flow {
     Flow::Next
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    Some(match base {
-        "v_cmp_class_f32" => op!(w, o => class32(w, o)),
-        "v_cmp_class_f64" => op!(w, o => class64(w, o)),
-        "v_cmp_class_f16" => op!(w, o => class16(w, o)),
-        "v_cmpx_class_f32" => op!(scalar w, o => { let flow = class32(w, o); to_exec(w, o, flow) }),
-        "v_cmpx_class_f64" => op!(scalar w, o => { let flow = class64(w, o); to_exec(w, o, flow) }),
-        "v_cmpx_class_f16" => op!(scalar w, o => { let flow = class16(w, o); to_exec(w, o, flow) }),
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    Some(match op {
+        IsaOp::VCmpClassF32 => op!(w, o => class32(w, o)),
+        IsaOp::VCmpClassF64 => op!(w, o => class64(w, o)),
+        IsaOp::VCmpClassF16 => op!(w, o => class16(w, o)),
+        IsaOp::VCmpxClassF32 => op!(scalar w, o => { let flow = class32(w, o); to_exec(w, o, flow) }),
+        IsaOp::VCmpxClassF64 => op!(scalar w, o => { let flow = class64(w, o); to_exec(w, o, flow) }),
+        IsaOp::VCmpxClassF16 => op!(scalar w, o => { let flow = class16(w, o); to_exec(w, o, flow) }),
         _ => return None,
     })
 }

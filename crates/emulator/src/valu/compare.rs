@@ -1,5 +1,7 @@
 //! VOPC: comparisons into a lane mask, and into EXEC as well (`v_cmpx`).
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::op;
 use crate::fp::{flush32, flush64, half, in16};
 use crate::lanes::{compare, compare64};
@@ -116,7 +118,8 @@ macro_rules! ints {
 }
 
 #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "a NaN makes the negated comparisons true")]
-pub fn lookup(base: &str) -> Option<ValuOp> {
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    let base = op.name();
     let (rest, exec) = match base.strip_prefix("v_cmpx_") {
         Some(rest) => (rest, true),
         None => (base.strip_prefix("v_cmp_")?, false),

@@ -1,5 +1,7 @@
 //! Conversions between formats.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::op;
 use super::shapes::{read64, write64};
 use crate::fp::{self, half, soft};
@@ -221,71 +223,71 @@ fn pack16(w: &mut Wave, op: &Op, f: impl Fn(f32) -> u32) -> Flow {
     map2(w, op, |a, b| f(read(a)) | f(read(b)) << 16)
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    Some(match base {
-        "v_cvt_f32_i32" => op!(w, o => from_int(w, o, |x| x as i32 as f32, |x| (x as i32).into())),
-        "v_cvt_f32_u32" => op!(w, o => from_int(w, o, |x| x as f32, i64::from)),
-        "v_cvt_f32_ubyte0" => op!(w, o => map1(w, o, |x| ((x & 255) as f32).to_bits())),
-        "v_cvt_f32_ubyte1" => op!(w, o => map1(w, o, |x| ((x >> 8 & 255) as f32).to_bits())),
-        "v_cvt_f32_ubyte2" => op!(w, o => map1(w, o, |x| ((x >> 16 & 255) as f32).to_bits())),
-        "v_cvt_f32_ubyte3" => op!(w, o => map1(w, o, |x| ((x >> 24) as f32).to_bits())),
-        "v_cvt_off_f32_i4" => op!(w, o => map1(w, o, |x| (((x << 28) as i32 >> 28) as f32 * 0.0625).to_bits())),
-        "v_cvt_i32_f32" => op!(w, o => map1(w, o, |x| f32::from_bits(x) as i32 as u32)),
-        "v_cvt_u32_f32" => op!(w, o => map1(w, o, |x| f32::from_bits(x) as u32)),
-        "v_cvt_flr_i32_f32" => op!(w, o => {
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    Some(match op {
+        IsaOp::VCvtF32I32 => op!(w, o => from_int(w, o, |x| x as i32 as f32, |x| (x as i32).into())),
+        IsaOp::VCvtF32U32 => op!(w, o => from_int(w, o, |x| x as f32, i64::from)),
+        IsaOp::VCvtF32Ubyte0 => op!(w, o => map1(w, o, |x| ((x & 255) as f32).to_bits())),
+        IsaOp::VCvtF32Ubyte1 => op!(w, o => map1(w, o, |x| ((x >> 8 & 255) as f32).to_bits())),
+        IsaOp::VCvtF32Ubyte2 => op!(w, o => map1(w, o, |x| ((x >> 16 & 255) as f32).to_bits())),
+        IsaOp::VCvtF32Ubyte3 => op!(w, o => map1(w, o, |x| ((x >> 24) as f32).to_bits())),
+        IsaOp::VCvtOffF32I4 => op!(w, o => map1(w, o, |x| (((x << 28) as i32 >> 28) as f32 * 0.0625).to_bits())),
+        IsaOp::VCvtI32F32 => op!(w, o => map1(w, o, |x| f32::from_bits(x) as i32 as u32)),
+        IsaOp::VCvtU32F32 => op!(w, o => map1(w, o, |x| f32::from_bits(x) as u32)),
+        IsaOp::VCvtFlrI32F32 => op!(w, o => {
             let (m, known) = (w.mode, Nearest::of(w));
             map1(w, o, |x| known.integer(x, f32::from_bits(fp::in32(m, x)).floor().into()))
         }),
-        "v_cvt_rpi_i32_f32" => op!(w, o => {
+        IsaOp::VCvtRpiI32F32 => op!(w, o => {
             let (m, known) = (w.mode, Nearest::of(w));
             map1(w, o, |x| known.integer(x, known.plus_half(m, x).floor()))
         }),
-        "v_cvt_f32_f16" => op!(w, o => { let m = w.mode; map1(w, o, |x| f32_from_f16(m, x)) }),
-        "v_cvt_f16_f32" => op!(w, o => {
+        IsaOp::VCvtF32F16 => op!(w, o => { let m = w.mode; map1(w, o, |x| f32_from_f16(m, x)) }),
+        IsaOp::VCvtF16F32 => op!(w, o => {
             let keep = w.mode.denorm_in32();
             to_f16(w, o, |x| f32::from_bits(fp::flush32(x, keep)))
         }),
-        "v_cvt_f32_f64" => op!(w, o => f32_from_f64(w, o)),
-        "v_cvt_f64_f32" => op!(w, o => { let m = w.mode; widen(w, o, |x| f64_from_f32(m, x)) }),
-        "v_cvt_i32_f64" => op!(w, o => narrow(w, o, |x| f64::from_bits(x) as i32 as u32)),
-        "v_cvt_u32_f64" => op!(w, o => narrow(w, o, |x| f64::from_bits(x) as u32)),
-        "v_cvt_f64_i32" => op!(w, o => widen(w, o, |x| f64::from(x as i32).to_bits())),
-        "v_cvt_f64_u32" => op!(w, o => widen(w, o, |x| f64::from(x).to_bits())),
-        "v_cvt_f16_u16" => op!(w, o => to_f16(w, o, |x| (x & 0xffff) as f32)),
-        "v_cvt_f16_i16" => {
+        IsaOp::VCvtF32F64 => op!(w, o => f32_from_f64(w, o)),
+        IsaOp::VCvtF64F32 => op!(w, o => { let m = w.mode; widen(w, o, |x| f64_from_f32(m, x)) }),
+        IsaOp::VCvtI32F64 => op!(w, o => narrow(w, o, |x| f64::from_bits(x) as i32 as u32)),
+        IsaOp::VCvtU32F64 => op!(w, o => narrow(w, o, |x| f64::from_bits(x) as u32)),
+        IsaOp::VCvtF64I32 => op!(w, o => widen(w, o, |x| f64::from(x as i32).to_bits())),
+        IsaOp::VCvtF64U32 => op!(w, o => widen(w, o, |x| f64::from(x).to_bits())),
+        IsaOp::VCvtF16U16 => op!(w, o => to_f16(w, o, |x| (x & 0xffff) as f32)),
+        IsaOp::VCvtF16I16 => {
             op!(w, o => to_f16(w, o, |x| f32::from(x as i16)))
         }
-        "v_cvt_u16_f16" => op!(w, o => map1(w, o, |x| (half::f16_to_f32(x & 0xffff) as u16).into())),
-        "v_cvt_i16_f16" => op!(w, o => map1(w, o, |x| half::f16_to_f32(x & 0xffff) as i16 as u16 as u32)),
-        "v_cvt_norm_i16_f16" => op!(w, o => {
+        IsaOp::VCvtU16F16 => op!(w, o => map1(w, o, |x| (half::f16_to_f32(x & 0xffff) as u16).into())),
+        IsaOp::VCvtI16F16 => op!(w, o => map1(w, o, |x| half::f16_to_f32(x & 0xffff) as i16 as u16 as u32)),
+        IsaOp::VCvtNormI16F16 => op!(w, o => {
             let m = w.mode;
             map1(w, o, |x| snorm(half::f16_to_f32(fp::in16(m, x))))
         }),
-        "v_cvt_norm_u16_f16" => op!(w, o => {
+        IsaOp::VCvtNormU16F16 => op!(w, o => {
             let m = w.mode;
             map1(w, o, |x| unorm(half::f16_to_f32(fp::in16(m, x))))
         }),
-        "v_cvt_pknorm_i16_f32" => op!(w, o => pack32(w, o, snorm)),
-        "v_cvt_pknorm_u16_f32" => op!(w, o => pack32(w, o, unorm)),
-        "v_cvt_pknorm_i16_f16" => op!(w, o => pack16(w, o, snorm)),
-        "v_cvt_pknorm_u16_f16" => op!(w, o => pack16(w, o, unorm)),
-        "v_cvt_pkrtz_f16_f32" => op!(w, o => pkrtz(w, o)),
-        "v_cvt_pk_f16_f32" => {
+        IsaOp::VCvtPknormI16F32 => op!(w, o => pack32(w, o, snorm)),
+        IsaOp::VCvtPknormU16F32 => op!(w, o => pack32(w, o, unorm)),
+        IsaOp::VCvtPknormI16F16 => op!(w, o => pack16(w, o, snorm)),
+        IsaOp::VCvtPknormU16F16 => op!(w, o => pack16(w, o, unorm)),
+        IsaOp::VCvtPkrtzF16F32 => op!(w, o => pkrtz(w, o)),
+        IsaOp::VCvtPkF16F32 => {
             op!(w, o => { let m = w.mode; map2(w, o, |a, b| nearest_f16(m, a) | nearest_f16(m, b) << 16) })
         }
-        "v_cvt_pk_bf16_f32" => op!(w, o => {
+        IsaOp::VCvtPkBf16F32 => op!(w, o => {
             let m = w.mode;
             map2(w, o, |a, b| nearest_bf16(m, a) | nearest_bf16(m, b) << 16)
         }),
-        "v_cvt_f32_bf16" => op!(w, o => map1(w, o, |x| x << 16)),
-        "v_cvt_pk_u16_u32" => op!(w, o => map2(w, o, |a, b| a.min(0xffff) | b.min(0xffff) << 16)),
-        "v_cvt_pk_i16_i32" => op!(w, o => map2(w, o, |a, b| {
+        IsaOp::VCvtF32Bf16 => op!(w, o => map1(w, o, |x| x << 16)),
+        IsaOp::VCvtPkU16U32 => op!(w, o => map2(w, o, |a, b| a.min(0xffff) | b.min(0xffff) << 16)),
+        IsaOp::VCvtPkI16I32 => op!(w, o => map2(w, o, |a, b| {
             let half = |x: u32| (x as i32).clamp(-32768, 32767) as u32 & 0xffff;
             half(a) | half(b) << 16
         })),
-        "v_cvt_pk_u8_f32" => op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| pack_byte(m, a, b, c)) }),
+        IsaOp::VCvtPkU8F32 => op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| pack_byte(m, a, b, c)) }),
         // The other bytes are the destination's.
-        "v_cvt_pkaccum_u8_f32" => {
+        IsaOp::VCvtPkaccumU8F32 => {
             op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| pack_byte(m, a, b, c)) }).accumulates()
         }
         _ => return None,

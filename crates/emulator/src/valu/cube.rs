@@ -1,5 +1,7 @@
 //! Cube map coordinates from a direction (x, y, z).
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::op;
 use crate::fp;
 use crate::lanes::map3;
@@ -30,21 +32,21 @@ fn double(m: Mode, x: u32) -> u32 {
     fp::soft::mul32(m, x, 2.0f32.to_bits())
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    Some(match base {
-        "v_cubeid_f32" => op!(scalar w, o => by_axis(w, o,
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    Some(match op {
+        IsaOp::VCubeidF32 => op!(scalar w, o => by_axis(w, o,
             |_, _, z| if z < 0.0 { 5.0 } else { 4.0 },
             |_, y, _| if y < 0.0 { 3.0 } else { 2.0 },
             |x, _, _| if x < 0.0 { 1.0 } else { 0.0 }, same)),
-        "v_cubesc_f32" => op!(scalar w, o => by_axis(w, o,
+        IsaOp::VCubescF32 => op!(scalar w, o => by_axis(w, o,
             |x, _, z| if z < 0.0 { -x } else { x },
             |x, _, _| x,
             |x, _, z| if x < 0.0 { z } else { -z }, same)),
-        "v_cubetc_f32" => op!(scalar w, o => by_axis(w, o,
+        IsaOp::VCubetcF32 => op!(scalar w, o => by_axis(w, o,
             |_, y, _| -y,
             |_, y, z| if y < 0.0 { -z } else { z },
             |_, y, _| -y, same)),
-        "v_cubema_f32" => op!(scalar w, o => by_axis(w, o, |_, _, z| z, |_, y, _| y, |x, _, _| x, double)),
+        IsaOp::VCubemaF32 => op!(scalar w, o => by_axis(w, o, |_, _, z| z, |_, y, _| y, |x, _, _| x, double)),
         _ => return None,
     })
 }

@@ -5,6 +5,8 @@
 //! by the makers of bjacob/goc, whose tests compare with it.) OP_SEL's first two bits LLVM
 //! does not assemble, and they are refused. RDNA1 and RDNA2 compute as GCN and CDNA do here, which is the manual's order.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::op;
 use crate::fp::dot::{Bf8, Bf16, F16, Factor, Fp8, Rdna3, Rdna4, Result, Single, Unit, exact, left, product, take};
 use crate::fp::{self, flush16, flush32, half, soft};
@@ -182,30 +184,34 @@ fn halves16<T: Factor + Result>(w: &mut Wave, op: &Op) -> Flow {
 /// OP_SEL's bits of the two sources that are pairs.
 const PAIRS_OP_SEL: u64 = 3 << 6;
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    Some(match base {
-        "v_dot2_f32_f16" => op!(w, o => f16s(w, o)),
-        "v_dot2c_f32_f16" => op!(w, o => f16s(w, o)).accumulates(),
-        "v_dot2_f32_bf16" => op!(w, o => brains(w, o)),
-        "v_dot2c_f32_bf16" => op!(w, o => bhalves::<true>(w, o)).accumulates(),
-        "v_dot2acc_f32_bf16" => op!(w, o => brains(w, o)).accumulates(),
-        "v_dot2_f16_f16" => op!(w, o => halves16::<F16>(w, o)).keep_high().refuses(PAIRS_OP_SEL),
-        "v_dot2_bf16_bf16" => op!(w, o => halves16::<Bf16>(w, o)).keep_high().refuses(PAIRS_OP_SEL),
-        "v_dot4_f32_fp8_fp8" => op!(w, o => single::<Rdna4, Fp8, Fp8, 4>(w, o)),
-        "v_dot4_f32_fp8_bf8" => op!(w, o => single::<Rdna4, Fp8, Bf8, 4>(w, o)),
-        "v_dot4_f32_bf8_fp8" => op!(w, o => single::<Rdna4, Bf8, Fp8, 4>(w, o)),
-        "v_dot4_f32_bf8_bf8" => op!(w, o => single::<Rdna4, Bf8, Bf8, 4>(w, o)),
-        "v_dot4_i32_iu8" => op!(w, o => mixed::<4>(w, o)).raw_mods(),
-        "v_dot8_i32_iu4" => op!(w, o => mixed::<8>(w, o)).raw_mods(),
-        "v_dot2_i32_i16" => op!(w, o => integer::<2, true>(w, o)),
-        "v_dot2c_i32_i16" => op!(w, o => integer::<2, true>(w, o)).accumulates(),
-        "v_dot2_u32_u16" => op!(w, o => integer::<2, false>(w, o)),
-        "v_dot4_i32_i8" => op!(w, o => integer::<4, true>(w, o)),
-        "v_dot4c_i32_i8" => op!(w, o => integer::<4, true>(w, o)).accumulates(),
-        "v_dot4_u32_u8" => op!(w, o => integer::<4, false>(w, o)),
-        "v_dot8_i32_i4" => op!(w, o => integer::<8, true>(w, o)),
-        "v_dot8c_i32_i4" => op!(w, o => integer::<8, true>(w, o)).accumulates(),
-        "v_dot8_u32_u4" => op!(w, o => integer::<8, false>(w, o)),
+/// A half of VOPD's, which no instruction of its own has.
+pub fn dot2acc_f32_bf16() -> ValuOp {
+    op!(w, o => brains(w, o)).accumulates()
+}
+
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    Some(match op {
+        IsaOp::VDot2F32F16 => op!(w, o => f16s(w, o)),
+        IsaOp::VDot2cF32F16 => op!(w, o => f16s(w, o)).accumulates(),
+        IsaOp::VDot2F32Bf16 => op!(w, o => brains(w, o)),
+        IsaOp::VDot2cF32Bf16 => op!(w, o => bhalves::<true>(w, o)).accumulates(),
+        IsaOp::VDot2F16F16 => op!(w, o => halves16::<F16>(w, o)).keep_high().refuses(PAIRS_OP_SEL),
+        IsaOp::VDot2Bf16Bf16 => op!(w, o => halves16::<Bf16>(w, o)).keep_high().refuses(PAIRS_OP_SEL),
+        IsaOp::VDot4F32Fp8Fp8 => op!(w, o => single::<Rdna4, Fp8, Fp8, 4>(w, o)),
+        IsaOp::VDot4F32Fp8Bf8 => op!(w, o => single::<Rdna4, Fp8, Bf8, 4>(w, o)),
+        IsaOp::VDot4F32Bf8Fp8 => op!(w, o => single::<Rdna4, Bf8, Fp8, 4>(w, o)),
+        IsaOp::VDot4F32Bf8Bf8 => op!(w, o => single::<Rdna4, Bf8, Bf8, 4>(w, o)),
+        IsaOp::VDot4I32Iu8 => op!(w, o => mixed::<4>(w, o)).raw_mods(),
+        IsaOp::VDot8I32Iu4 => op!(w, o => mixed::<8>(w, o)).raw_mods(),
+        IsaOp::VDot2I32I16 => op!(w, o => integer::<2, true>(w, o)),
+        IsaOp::VDot2cI32I16 => op!(w, o => integer::<2, true>(w, o)).accumulates(),
+        IsaOp::VDot2U32U16 => op!(w, o => integer::<2, false>(w, o)),
+        IsaOp::VDot4I32I8 => op!(w, o => integer::<4, true>(w, o)),
+        IsaOp::VDot4cI32I8 => op!(w, o => integer::<4, true>(w, o)).accumulates(),
+        IsaOp::VDot4U32U8 => op!(w, o => integer::<4, false>(w, o)),
+        IsaOp::VDot8I32I4 => op!(w, o => integer::<8, true>(w, o)),
+        IsaOp::VDot8cI32I4 => op!(w, o => integer::<8, true>(w, o)).accumulates(),
+        IsaOp::VDot8U32U4 => op!(w, o => integer::<8, false>(w, o)),
         _ => return None,
     })
 }

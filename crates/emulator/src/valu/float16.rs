@@ -1,5 +1,7 @@
 //! f16 arithmetic, done in f32 (f64 for fma), where one more rounding does no harm.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::float32::{cos_all, exp2_all, log2_all, sin_all, unit_is_known};
 use super::op;
 use super::shapes::{float16, fma_f16};
@@ -85,44 +87,46 @@ pub(super) fn negated(x: u32) -> u32 {
     if fp::is_nan16(x) { x } else { x ^ 0x8000 }
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
     use half::f32_to_f16 as to;
-    Some(match base {
-        "v_add_f16" => op!(w, o => float16(w, o, |a, b, _| to(a + b), |m, a, b, _| soft::add16(m, a, b))),
-        "v_sub_f16" => op!(w, o => float16(w, o, |a, b, _| to(a - b), |m, a, b, _| soft::add16(m, a, negated(b)))),
-        "v_subrev_f16" => op!(w, o => float16(w, o, |a, b, _| to(b - a), |m, a, b, _| soft::add16(m, negated(a), b))),
-        "v_mul_f16" => op!(w, o => float16(w, o, |a, b, _| to(a * b), |m, a, b, _| soft::mul16(m, a, b))),
-        "v_fma_f16" => op!(w, o => float16(w, o, fma_f16, soft::fma16)).keep_high(),
-        "v_fma_legacy_f16" => op!(w, o => float16(w, o, fma_f16, soft::fma16)),
-        "v_mad_f16" => op!(w, o => mad16(w, o)).keep_high(),
-        "v_mad_legacy_f16" | "v_madmk_f16" | "v_madak_f16" => op!(w, o => mad16(w, o)),
-        "v_mac_f16" => op!(w, o => mad16(w, o)).accumulates(),
-        "v_min_f16" => op!(w, o => minmax2(w, o, minmax::min16)),
-        "v_max_f16" => op!(w, o => minmax2(w, o, minmax::max16)),
-        "v_min3_f16" => op!(w, o => minmax3(w, o, minmax::min3_16)).keep_high(),
-        "v_max3_f16" => op!(w, o => minmax3(w, o, minmax::max3_16)).keep_high(),
-        "v_med3_f16" => op!(w, o => minmax3(w, o, minmax::med3_16)).keep_high(),
-        "v_trunc_f16" => op!(w, o => integral(w, o, f32::trunc)),
-        "v_ceil_f16" => op!(w, o => integral(w, o, f32::ceil)),
-        "v_floor_f16" => op!(w, o => integral(w, o, f32::floor)),
-        "v_rndne_f16" => op!(w, o => integral(w, o, f32::round_ties_even)),
-        "v_fract_f16" => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::fract16(m, x)) }),
-        "v_ldexp_f16" => {
+    Some(match op {
+        IsaOp::VAddF16 => op!(w, o => float16(w, o, |a, b, _| to(a + b), |m, a, b, _| soft::add16(m, a, b))),
+        IsaOp::VSubF16 => op!(w, o => float16(w, o, |a, b, _| to(a - b), |m, a, b, _| soft::add16(m, a, negated(b)))),
+        IsaOp::VSubrevF16 => {
+            op!(w, o => float16(w, o, |a, b, _| to(b - a), |m, a, b, _| soft::add16(m, negated(a), b)))
+        }
+        IsaOp::VMulF16 => op!(w, o => float16(w, o, |a, b, _| to(a * b), |m, a, b, _| soft::mul16(m, a, b))),
+        IsaOp::VFmaF16 => op!(w, o => float16(w, o, fma_f16, soft::fma16)).keep_high(),
+        IsaOp::VFmaLegacyF16 => op!(w, o => float16(w, o, fma_f16, soft::fma16)),
+        IsaOp::VMadF16 => op!(w, o => mad16(w, o)).keep_high(),
+        IsaOp::VMadLegacyF16 | IsaOp::VMadmkF16 | IsaOp::VMadakF16 => op!(w, o => mad16(w, o)),
+        IsaOp::VMacF16 => op!(w, o => mad16(w, o)).accumulates(),
+        IsaOp::VMinF16 => op!(w, o => minmax2(w, o, minmax::min16)),
+        IsaOp::VMaxF16 => op!(w, o => minmax2(w, o, minmax::max16)),
+        IsaOp::VMin3F16 => op!(w, o => minmax3(w, o, minmax::min3_16)).keep_high(),
+        IsaOp::VMax3F16 => op!(w, o => minmax3(w, o, minmax::max3_16)).keep_high(),
+        IsaOp::VMed3F16 => op!(w, o => minmax3(w, o, minmax::med3_16)).keep_high(),
+        IsaOp::VTruncF16 => op!(w, o => integral(w, o, f32::trunc)),
+        IsaOp::VCeilF16 => op!(w, o => integral(w, o, f32::ceil)),
+        IsaOp::VFloorF16 => op!(w, o => integral(w, o, f32::floor)),
+        IsaOp::VRndneF16 => op!(w, o => integral(w, o, f32::round_ties_even)),
+        IsaOp::VFractF16 => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::fract16(m, x)) }),
+        IsaOp::VLdexpF16 => {
             op!(w, o => { let m = w.mode; map2(w, o, |x, n| scale::ldexp16(m, x, (n as i16).into())) })
         }
-        "v_frexp_mant_f16" => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_mant16(m, x)) }),
-        "v_frexp_exp_i16_f16" => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_exp16(m, x)) }),
-        "v_rcp_f16" => op!(w, o => trans(w, o, |x| 1.0 / x, |m, h| m.apply(h, unit::rcp))),
-        "v_rsq_f16" => op!(w, o => trans(w, o, |x| 1.0 / x.sqrt(), |m, h| m.apply(h, unit::rsq))),
-        "v_sqrt_f16" => op!(w, o => trans(w, o, f64::sqrt, |m, h| m.apply(h, unit::sqrt))),
-        "v_exp_f16" => op!(w, o => trans(w, o, exp2_all, Halves::exp)),
-        "v_log_f16" => op!(w, o => trans(w, o, log2_all, |m, h| m.apply(h, unit::log))),
+        IsaOp::VFrexpMantF16 => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_mant16(m, x)) }),
+        IsaOp::VFrexpExpI16F16 => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_exp16(m, x)) }),
+        IsaOp::VRcpF16 => op!(w, o => trans(w, o, |x| 1.0 / x, |m, h| m.apply(h, unit::rcp))),
+        IsaOp::VRsqF16 => op!(w, o => trans(w, o, |x| 1.0 / x.sqrt(), |m, h| m.apply(h, unit::rsq))),
+        IsaOp::VSqrtF16 => op!(w, o => trans(w, o, f64::sqrt, |m, h| m.apply(h, unit::sqrt))),
+        IsaOp::VExpF16 => op!(w, o => trans(w, o, exp2_all, Halves::exp)),
+        IsaOp::VLogF16 => op!(w, o => trans(w, o, log2_all, |m, h| m.apply(h, unit::log))),
         // gfx1250 alone has it.
-        "v_tanh_f16" => op!(w, o => trans(w, o, f64::tanh, |_, h| h)),
-        "v_sin_f16" => op!(w, o => trans(w, o, sin_all, |m, h| m.apply(h, |x| unit::sin(x, [true; 2])))),
-        "v_cos_f16" => op!(w, o => trans(w, o, cos_all, |m, h| m.apply(h, |x| unit::cos(x, [true; 2])))),
-        "v_div_fixup_f16" => op!(w, o => fixup(w, o)).keep_high(),
-        "v_div_fixup_legacy_f16" => {
+        IsaOp::VTanhF16 => op!(w, o => trans(w, o, f64::tanh, |_, h| h)),
+        IsaOp::VSinF16 => op!(w, o => trans(w, o, sin_all, |m, h| m.apply(h, |x| unit::sin(x, [true; 2])))),
+        IsaOp::VCosF16 => op!(w, o => trans(w, o, cos_all, |m, h| m.apply(h, |x| unit::cos(x, [true; 2])))),
+        IsaOp::VDivFixupF16 => op!(w, o => fixup(w, o)).keep_high(),
+        IsaOp::VDivFixupLegacyF16 => {
             op!(w, o => fixup(w, o))
         }
         _ => return None,

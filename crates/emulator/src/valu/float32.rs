@@ -1,5 +1,7 @@
 //! f32 arithmetic.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::op;
 use super::shapes::{float32, mask};
 use crate::fp::minmax::Rules;
@@ -175,57 +177,57 @@ fn div_fmas(w: &mut Wave, op: &Op) -> Flow {
     flow
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    Some(match base {
-        "v_add_f32" => op!(w, o => float32(w, o, |a, b, _| a + b, |m, a, b, _| soft::add32(m, a, b))),
-        "v_sub_f32" => op!(w, o => float32(w, o, |a, b, _| a - b, |m, a, b, _| soft::add32(m, a, negated(b)))),
-        "v_subrev_f32" => op!(w, o => float32(w, o, |a, b, _| b - a, |m, a, b, _| soft::add32(m, negated(a), b))),
-        "v_mul_f32" => op!(w, o => float32(w, o, |a, b, _| a * b, |m, a, b, _| soft::mul32(m, a, b))),
-        "v_fma_f32" => op!(w, o => float32(w, o, f32::mul_add, fma)),
-        "v_fmamk_f32" | "v_fmaak_f32" => op!(w, o => float32(w, o, f32::mul_add, fma)),
-        "v_fmac_f32" => op!(w, o => float32(w, o, f32::mul_add, fma)).accumulates(),
-        "v_mad_f32" | "v_madmk_f32" | "v_madak_f32" => op!(w, o => mad32(w, o)),
-        "v_mac_f32" => op!(w, o => mad32(w, o)).accumulates(),
-        "v_mul_legacy_f32" => {
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    Some(match op {
+        IsaOp::VAddF32 => op!(w, o => float32(w, o, |a, b, _| a + b, |m, a, b, _| soft::add32(m, a, b))),
+        IsaOp::VSubF32 => op!(w, o => float32(w, o, |a, b, _| a - b, |m, a, b, _| soft::add32(m, a, negated(b)))),
+        IsaOp::VSubrevF32 => op!(w, o => float32(w, o, |a, b, _| b - a, |m, a, b, _| soft::add32(m, negated(a), b))),
+        IsaOp::VMulF32 => op!(w, o => float32(w, o, |a, b, _| a * b, |m, a, b, _| soft::mul32(m, a, b))),
+        IsaOp::VFmaF32 => op!(w, o => float32(w, o, f32::mul_add, fma)),
+        IsaOp::VFmamkF32 | IsaOp::VFmaakF32 => op!(w, o => float32(w, o, f32::mul_add, fma)),
+        IsaOp::VFmacF32 => op!(w, o => float32(w, o, f32::mul_add, fma)).accumulates(),
+        IsaOp::VMadF32 | IsaOp::VMadmkF32 | IsaOp::VMadakF32 => op!(w, o => mad32(w, o)),
+        IsaOp::VMacF32 => op!(w, o => mad32(w, o)).accumulates(),
+        IsaOp::VMulLegacyF32 => {
             op!(w, o => { let m = w.mode; map2(w, o, |a, b| mul_legacy(m, a, b, 0)) })
         }
-        "v_mac_legacy_f32" => {
+        IsaOp::VMacLegacyF32 => {
             op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| mad_legacy(m, a, b, c)) }).accumulates()
         }
-        "v_mad_legacy_f32" => {
+        IsaOp::VMadLegacyF32 => {
             op!(w, o => { let m = w.mode; map3(w, o, |a, b, c| mad_legacy(m, a, b, c)) })
         }
-        "v_min_f32" => op!(w, o => minmax2(w, o, minmax::min32)),
-        "v_max_f32" => op!(w, o => minmax2(w, o, minmax::max32)),
-        "v_min3_f32" => op!(w, o => minmax3(w, o, minmax::min3_32)),
-        "v_max3_f32" => op!(w, o => minmax3(w, o, minmax::max3_32)),
-        "v_minimum3_f32" => {
+        IsaOp::VMinF32 => op!(w, o => minmax2(w, o, minmax::min32)),
+        IsaOp::VMaxF32 => op!(w, o => minmax2(w, o, minmax::max32)),
+        IsaOp::VMin3F32 => op!(w, o => minmax3(w, o, minmax::min3_32)),
+        IsaOp::VMax3F32 => op!(w, o => minmax3(w, o, minmax::max3_32)),
+        IsaOp::VMinimum3F32 => {
             op!(w, o => minmax3(w, o, |_, a, b, c| minmax::minimum32(minmax::minimum32(a, b), c)))
         }
-        "v_maximum3_f32" => {
+        IsaOp::VMaximum3F32 => {
             op!(w, o => minmax3(w, o, |_, a, b, c| minmax::maximum32(minmax::maximum32(a, b), c)))
         }
-        "v_med3_f32" => op!(w, o => minmax3(w, o, minmax::med3_32)),
-        "v_trunc_f32" => op!(w, o => integral(w, o, f32::trunc)),
-        "v_ceil_f32" => op!(w, o => integral(w, o, f32::ceil)),
-        "v_floor_f32" => op!(w, o => integral(w, o, f32::floor)),
-        "v_rndne_f32" => op!(w, o => integral(w, o, f32::round_ties_even)),
-        "v_fract_f32" => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::fract32(m, x)) }),
-        "v_ldexp_f32" => op!(w, o => ldexp(w, o)),
-        "v_frexp_mant_f32" => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_mant32(m, x)) }),
-        "v_frexp_exp_i32_f32" => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_exp32(m, x)) }),
-        "v_rcp_f32" | "v_rcp_iflag_f32" => op!(w, o => trans(w, o, |x| 1.0 / x, unit::rcp)),
-        "v_rsq_f32" => op!(w, o => trans(w, o, |x| 1.0 / x.sqrt(), unit::rsq)),
-        "v_sqrt_f32" => op!(w, o => trans(w, o, f64::sqrt, unit::sqrt)),
-        "v_exp_f32" | "v_exp_legacy_f32" => op!(w, o => trans(w, o, exp2_all, unit::exp)),
-        "v_log_f32" | "v_log_legacy_f32" => op!(w, o => trans(w, o, log2_all, unit::log)),
+        IsaOp::VMed3F32 => op!(w, o => minmax3(w, o, minmax::med3_32)),
+        IsaOp::VTruncF32 => op!(w, o => integral(w, o, f32::trunc)),
+        IsaOp::VCeilF32 => op!(w, o => integral(w, o, f32::ceil)),
+        IsaOp::VFloorF32 => op!(w, o => integral(w, o, f32::floor)),
+        IsaOp::VRndneF32 => op!(w, o => integral(w, o, f32::round_ties_even)),
+        IsaOp::VFractF32 => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::fract32(m, x)) }),
+        IsaOp::VLdexpF32 => op!(w, o => ldexp(w, o)),
+        IsaOp::VFrexpMantF32 => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_mant32(m, x)) }),
+        IsaOp::VFrexpExpI32F32 => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_exp32(m, x)) }),
+        IsaOp::VRcpF32 | IsaOp::VRcpIflagF32 => op!(w, o => trans(w, o, |x| 1.0 / x, unit::rcp)),
+        IsaOp::VRsqF32 => op!(w, o => trans(w, o, |x| 1.0 / x.sqrt(), unit::rsq)),
+        IsaOp::VSqrtF32 => op!(w, o => trans(w, o, f64::sqrt, unit::sqrt)),
+        IsaOp::VExpF32 | IsaOp::VExpLegacyF32 => op!(w, o => trans(w, o, exp2_all, unit::exp)),
+        IsaOp::VLogF32 | IsaOp::VLogLegacyF32 => op!(w, o => trans(w, o, log2_all, unit::log)),
         // gfx1250 alone has it.
-        "v_tanh_f32" => op!(w, o => trans(w, o, f64::tanh, |x| x)),
-        "v_sin_f32" => op!(w, o => trig(w, o, sin_all, unit::sin)),
-        "v_cos_f32" => op!(w, o => trig(w, o, cos_all, unit::cos)),
-        "v_div_scale_f32" => op!(w, o => div_scale(w, o)),
-        "v_div_fmas_f32" => op!(w, o => div_fmas(w, o)),
-        "v_div_fixup_f32" => op!(w, o => {
+        IsaOp::VTanhF32 => op!(w, o => trans(w, o, f64::tanh, |x| x)),
+        IsaOp::VSinF32 => op!(w, o => trig(w, o, sin_all, unit::sin)),
+        IsaOp::VCosF32 => op!(w, o => trig(w, o, cos_all, unit::cos)),
+        IsaOp::VDivScaleF32 => op!(w, o => div_scale(w, o)),
+        IsaOp::VDivFmasF32 => op!(w, o => div_fmas(w, o)),
+        IsaOp::VDivFixupF32 => op!(w, o => {
             let m = division::Limits32::new(w.mode);
             map3(w, o, |a, b, c| division::fixup32(&m, a, b, c))
         }),

@@ -1,6 +1,8 @@
 //! f64 arithmetic. The reciprocal, its square root and the square root are correctly rounded here; the hardware's are
 //! approximations of some 29 bits that code refines.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::op;
 use super::shapes::{float64, mask, read64, write64};
 use crate::fp::minmax::Rules;
@@ -136,32 +138,32 @@ fn div_fmas(w: &mut Wave, op: &Op) -> Flow {
     flow
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    Some(match base {
-        "v_add_f64" => op!(w, o => float64::<2>(w, o, |a, b, _| a + b, |m, a, b, _| soft::add64(m, a, b))),
-        "v_mul_f64" => op!(w, o => float64::<2>(w, o, |a, b, _| a * b, |m, a, b, _| soft::mul64(m, a, b))),
-        "v_fma_f64" | "v_fmaak_f64" | "v_fmamk_f64" => op!(w, o => float64::<3>(w, o, f64::mul_add, fma)),
-        "v_fmac_f64" => op!(w, o => float64::<3>(w, o, f64::mul_add, fma)).accumulates(),
-        "v_min_f64" => op!(w, o => minmax2(w, o, minmax::min64)),
-        "v_max_f64" => op!(w, o => minmax2(w, o, minmax::max64)),
-        "v_trunc_f64" => op!(w, o => integral(w, o, f64::trunc)),
-        "v_ceil_f64" => op!(w, o => integral(w, o, f64::ceil)),
-        "v_floor_f64" => op!(w, o => integral(w, o, f64::floor)),
-        "v_rndne_f64" => op!(w, o => integral(w, o, f64::round_ties_even)),
-        "v_fract_f64" => op!(w, o => { let m = w.mode; map1_64(w, o, |x| scale::fract64(m, x)) }),
-        "v_ldexp_f64" => op!(w, o => ldexp(w, o)),
-        "v_frexp_mant_f64" => op!(w, o => { let m = w.mode; map1_64(w, o, |x| scale::frexp_mant64(m, x)) }),
-        "v_frexp_exp_i32_f64" => op!(w, o => frexp_exp(w, o)),
-        "v_rcp_f64" => op!(w, o => approximate(w, o, |x| 1.0 / x)),
-        "v_rsq_f64" => op!(w, o => approximate(w, o, |x| 1.0 / x.sqrt())),
-        "v_sqrt_f64" => op!(w, o => approximate(w, o, f64::sqrt)),
-        "v_div_scale_f64" => op!(w, o => div_scale(w, o)),
-        "v_div_fmas_f64" => op!(w, o => div_fmas(w, o)),
-        "v_div_fixup_f64" => op!(w, o => {
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    Some(match op {
+        IsaOp::VAddF64 => op!(w, o => float64::<2>(w, o, |a, b, _| a + b, |m, a, b, _| soft::add64(m, a, b))),
+        IsaOp::VMulF64 => op!(w, o => float64::<2>(w, o, |a, b, _| a * b, |m, a, b, _| soft::mul64(m, a, b))),
+        IsaOp::VFmaF64 | IsaOp::VFmaakF64 | IsaOp::VFmamkF64 => op!(w, o => float64::<3>(w, o, f64::mul_add, fma)),
+        IsaOp::VFmacF64 => op!(w, o => float64::<3>(w, o, f64::mul_add, fma)).accumulates(),
+        IsaOp::VMinF64 => op!(w, o => minmax2(w, o, minmax::min64)),
+        IsaOp::VMaxF64 => op!(w, o => minmax2(w, o, minmax::max64)),
+        IsaOp::VTruncF64 => op!(w, o => integral(w, o, f64::trunc)),
+        IsaOp::VCeilF64 => op!(w, o => integral(w, o, f64::ceil)),
+        IsaOp::VFloorF64 => op!(w, o => integral(w, o, f64::floor)),
+        IsaOp::VRndneF64 => op!(w, o => integral(w, o, f64::round_ties_even)),
+        IsaOp::VFractF64 => op!(w, o => { let m = w.mode; map1_64(w, o, |x| scale::fract64(m, x)) }),
+        IsaOp::VLdexpF64 => op!(w, o => ldexp(w, o)),
+        IsaOp::VFrexpMantF64 => op!(w, o => { let m = w.mode; map1_64(w, o, |x| scale::frexp_mant64(m, x)) }),
+        IsaOp::VFrexpExpI32F64 => op!(w, o => frexp_exp(w, o)),
+        IsaOp::VRcpF64 => op!(w, o => approximate(w, o, |x| 1.0 / x)),
+        IsaOp::VRsqF64 => op!(w, o => approximate(w, o, |x| 1.0 / x.sqrt())),
+        IsaOp::VSqrtF64 => op!(w, o => approximate(w, o, f64::sqrt)),
+        IsaOp::VDivScaleF64 => op!(w, o => div_scale(w, o)),
+        IsaOp::VDivFmasF64 => op!(w, o => div_fmas(w, o)),
+        IsaOp::VDivFixupF64 => op!(w, o => {
             let m = division::Limits64::new(w.mode);
             map3_64(w, o, |a, b, c| division::fixup64(&m, a, b, c))
         }),
-        "v_trig_preop_f64" => op!(scalar w, o => {
+        IsaOp::VTrigPreopF64 => op!(scalar w, o => {
             let rdna4 = matches!(w.generation, Generation::Gfx12 | Generation::Gfx1250);
             let (m, known) = (w.mode, if rdna4 { 1184 } else { 1201 });
             with_int(w, o, |x, n| trig::preop(m, x, n, known))

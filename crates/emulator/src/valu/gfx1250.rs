@@ -1,5 +1,7 @@
 //! Operations that gfx1250 adds: 64-bit integers, sums and what is larger or smaller, tables of sixteen entries.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::op;
 use super::shapes::{read64, write64};
 use crate::fp::in16;
@@ -115,53 +117,53 @@ fn nibbles(x: u32, limit: impl Fn(u32) -> u32) -> u32 {
     (0..4).fold(0, |all, k| all | (limit(x >> (8 * k) & 255) & 15) << (4 * k))
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    Some(match base {
-        "v_add_nc_u64" => op!(w, o => {
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    Some(match op {
+        IsaOp::VAddNcU64 => op!(w, o => {
             let clamp = o.flags.contains(OpFlags::CLAMP);
             map2_64(w, o, |a, b| if clamp { a.saturating_add(b) } else { a.wrapping_add(b) })
         }),
-        "v_sub_nc_u64" => op!(w, o => {
+        IsaOp::VSubNcU64 => op!(w, o => {
             let clamp = o.flags.contains(OpFlags::CLAMP);
             map2_64(w, o, |a, b| if clamp { a.saturating_sub(b) } else { a.wrapping_sub(b) })
         }),
-        "v_mul_u64" => op!(w, o => map2_64(w, o, u64::wrapping_mul)).refuses(CLAMP),
-        "v_min_i64" => op!(w, o => map2_64(w, o, |a, b| (a as i64).min(b as i64) as u64)),
-        "v_max_i64" => op!(w, o => map2_64(w, o, |a, b| (a as i64).max(b as i64) as u64)),
-        "v_min_u64" => op!(w, o => map2_64(w, o, u64::min)),
-        "v_max_u64" => op!(w, o => map2_64(w, o, u64::max)),
-        "v_mad_u32" => op!(w, o => map3(w, o, |a, b, c| a.wrapping_mul(b).wrapping_add(c))).refuses(CLAMP),
-        "v_mad_nc_u64_u32" => op!(w, o => multiply_add(w, o, |_| !0, |a, b, c| {
+        IsaOp::VMulU64 => op!(w, o => map2_64(w, o, u64::wrapping_mul)).refuses(CLAMP),
+        IsaOp::VMinI64 => op!(w, o => map2_64(w, o, |a, b| (a as i64).min(b as i64) as u64)),
+        IsaOp::VMaxI64 => op!(w, o => map2_64(w, o, |a, b| (a as i64).max(b as i64) as u64)),
+        IsaOp::VMinU64 => op!(w, o => map2_64(w, o, u64::min)),
+        IsaOp::VMaxU64 => op!(w, o => map2_64(w, o, u64::max)),
+        IsaOp::VMadU32 => op!(w, o => map3(w, o, |a, b, c| a.wrapping_mul(b).wrapping_add(c))).refuses(CLAMP),
+        IsaOp::VMadNcU64U32 => op!(w, o => multiply_add(w, o, |_| !0, |a, b, c| {
             (u64::from(a) * u64::from(b)).overflowing_add(c)
         })),
-        "v_mad_nc_i64_i32" => op!(w, o => {
+        IsaOp::VMadNcI64I32 => op!(w, o => {
             let limit = |c| if (c as i64) < 0 { 1 << 63 } else { (1 << 63) - 1 };
             multiply_add(w, o, limit, |a, b, c| {
                 let (sum, over) = (i64::from(a as i32) * i64::from(b as i32)).overflowing_add(c as i64);
                 (sum as u64, over)
             })
         }),
-        "v_add_max_i32" => op!(w, o => sum_then(w, o, true, i64::max)),
-        "v_add_min_i32" => op!(w, o => sum_then(w, o, true, i64::min)),
-        "v_add_max_u32" => op!(w, o => sum_then(w, o, false, i64::max)),
-        "v_add_min_u32" => op!(w, o => sum_then(w, o, false, i64::min)),
-        "v_pk_add_max_i16" => op!(w, o => halves_sum_then(w, o, true, i64::max)),
-        "v_pk_add_min_i16" => op!(w, o => halves_sum_then(w, o, true, i64::min)),
-        "v_pk_add_max_u16" => op!(w, o => halves_sum_then(w, o, false, i64::max)),
-        "v_pk_add_min_u16" => op!(w, o => halves_sum_then(w, o, false, i64::min)),
-        "v_pk_max3_i16" => op!(w, o => halves(w, o, true, |a, b, c| a.max(b).max(c))),
-        "v_pk_min3_i16" => op!(w, o => halves(w, o, true, |a, b, c| a.min(b).min(c))),
-        "v_pk_max3_u16" => op!(w, o => halves(w, o, false, |a, b, c| a.max(b).max(c))),
-        "v_pk_min3_u16" => op!(w, o => halves(w, o, false, |a, b, c| a.min(b).min(c))),
-        "v_pk_min3_num_f16" => op!(w, o => halves_of_floats(w, o, minmax::min3_16)),
-        "v_pk_max3_num_f16" => op!(w, o => halves_of_floats(w, o, minmax::max3_16)),
-        "v_perm_pk16_b4_u4" => op!(scalar w, o => look_up::<4>(w, o)),
-        "v_perm_pk16_b6_u4" => op!(scalar w, o => look_up::<6>(w, o)),
-        "v_perm_pk16_b8_u4" => op!(scalar w, o => look_up::<8>(w, o)),
-        "v_sat_pk4_i4_i8" => {
+        IsaOp::VAddMaxI32 => op!(w, o => sum_then(w, o, true, i64::max)),
+        IsaOp::VAddMinI32 => op!(w, o => sum_then(w, o, true, i64::min)),
+        IsaOp::VAddMaxU32 => op!(w, o => sum_then(w, o, false, i64::max)),
+        IsaOp::VAddMinU32 => op!(w, o => sum_then(w, o, false, i64::min)),
+        IsaOp::VPkAddMaxI16 => op!(w, o => halves_sum_then(w, o, true, i64::max)),
+        IsaOp::VPkAddMinI16 => op!(w, o => halves_sum_then(w, o, true, i64::min)),
+        IsaOp::VPkAddMaxU16 => op!(w, o => halves_sum_then(w, o, false, i64::max)),
+        IsaOp::VPkAddMinU16 => op!(w, o => halves_sum_then(w, o, false, i64::min)),
+        IsaOp::VPkMax3I16 => op!(w, o => halves(w, o, true, |a, b, c| a.max(b).max(c))),
+        IsaOp::VPkMin3I16 => op!(w, o => halves(w, o, true, |a, b, c| a.min(b).min(c))),
+        IsaOp::VPkMax3U16 => op!(w, o => halves(w, o, false, |a, b, c| a.max(b).max(c))),
+        IsaOp::VPkMin3U16 => op!(w, o => halves(w, o, false, |a, b, c| a.min(b).min(c))),
+        IsaOp::VPkMin3NumF16 => op!(w, o => halves_of_floats(w, o, minmax::min3_16)),
+        IsaOp::VPkMax3NumF16 => op!(w, o => halves_of_floats(w, o, minmax::max3_16)),
+        IsaOp::VPermPk16B4U4 => op!(scalar w, o => look_up::<4>(w, o)),
+        IsaOp::VPermPk16B6U4 => op!(scalar w, o => look_up::<6>(w, o)),
+        IsaOp::VPermPk16B8U4 => op!(scalar w, o => look_up::<8>(w, o)),
+        IsaOp::VSatPk4I4I8 => {
             op!(scalar w, o => map1(w, o, |x| nibbles(x, |b| (b as i8).clamp(-8, 7) as u32))).keep_high()
         }
-        "v_sat_pk4_u4_u8" => op!(scalar w, o => map1(w, o, |x| nibbles(x, |b| b.min(15)))).keep_high(),
+        IsaOp::VSatPk4U4U8 => op!(scalar w, o => map1(w, o, |x| nibbles(x, |b| b.min(15)))).keep_high(),
         _ => return None,
     })
 }

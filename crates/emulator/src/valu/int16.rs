@@ -1,5 +1,7 @@
 //! 16-bit integer operations. The high half of a result is zero (or kept, for the forms that GFX9 added).
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::int32::bitop3;
 use super::op;
 use crate::fp;
@@ -55,48 +57,48 @@ fn mad_i16(w: &mut Wave, op: &Op) -> Flow {
     }
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    Some(match base {
-        "v_add_u16" => op!(w, o => clamped2(w, o, u16::wrapping_add, u16::saturating_add)),
-        "v_sub_u16" => op!(w, o => clamped2(w, o, u16::wrapping_sub, u16::saturating_sub)),
-        "v_subrev_u16" => op!(w, o => clamped2(w, o, |a, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a))),
-        "v_add_i16" => {
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    Some(match op {
+        IsaOp::VAddU16 => op!(w, o => clamped2(w, o, u16::wrapping_add, u16::saturating_add)),
+        IsaOp::VSubU16 => op!(w, o => clamped2(w, o, u16::wrapping_sub, u16::saturating_sub)),
+        IsaOp::VSubrevU16 => op!(w, o => clamped2(w, o, |a, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a))),
+        IsaOp::VAddI16 => {
             op!(w, o => clamped2(w, o, u16::wrapping_add, |a, b| (a as i16).saturating_add(b as i16) as u16))
                 .keep_high()
         }
-        "v_sub_i16" => {
+        IsaOp::VSubI16 => {
             op!(w, o => clamped2(w, o, u16::wrapping_sub, |a, b| (a as i16).saturating_sub(b as i16) as u16))
                 .keep_high()
         }
-        "v_mul_lo_u16" => op!(w, o => u(w, o, u16::wrapping_mul)),
-        "v_lshlrev_b16" => op!(w, o => u(w, o, |a, b| b << (a & 15))),
-        "v_lshrrev_b16" => op!(w, o => u(w, o, |a, b| b >> (a & 15))),
-        "v_ashrrev_i16" => op!(w, o => i(w, o, |a, b| b >> (a & 15))),
-        "v_min_u16" => op!(w, o => u(w, o, u16::min)),
-        "v_max_u16" => op!(w, o => u(w, o, u16::max)),
-        "v_min_i16" => op!(w, o => i(w, o, i16::min)),
-        "v_max_i16" => op!(w, o => i(w, o, i16::max)),
-        "v_min3_u16" => op!(w, o => u3(w, o, |a, b, c| a.min(b).min(c))).keep_high(),
-        "v_max3_u16" => op!(w, o => u3(w, o, |a, b, c| a.max(b).max(c))).keep_high(),
-        "v_med3_u16" => op!(w, o => u3(w, o, med3)).keep_high(),
-        "v_min3_i16" => op!(w, o => i3(w, o, |a, b, c| a.min(b).min(c))).keep_high(),
-        "v_max3_i16" => op!(w, o => i3(w, o, |a, b, c| a.max(b).max(c))).keep_high(),
-        "v_med3_i16" => op!(w, o => i3(w, o, med3)).keep_high(),
-        "v_mad_u16" => op!(w, o => mad_u16(w, o)).keep_high(),
-        "v_mad_i16" => op!(w, o => mad_i16(w, o)).keep_high(),
-        "v_mad_legacy_u16" => op!(w, o => mad_u16(w, o)),
-        "v_mad_legacy_i16" => op!(w, o => mad_i16(w, o)),
+        IsaOp::VMulLoU16 => op!(w, o => u(w, o, u16::wrapping_mul)),
+        IsaOp::VLshlrevB16 => op!(w, o => u(w, o, |a, b| b << (a & 15))),
+        IsaOp::VLshrrevB16 => op!(w, o => u(w, o, |a, b| b >> (a & 15))),
+        IsaOp::VAshrrevI16 => op!(w, o => i(w, o, |a, b| b >> (a & 15))),
+        IsaOp::VMinU16 => op!(w, o => u(w, o, u16::min)),
+        IsaOp::VMaxU16 => op!(w, o => u(w, o, u16::max)),
+        IsaOp::VMinI16 => op!(w, o => i(w, o, i16::min)),
+        IsaOp::VMaxI16 => op!(w, o => i(w, o, i16::max)),
+        IsaOp::VMin3U16 => op!(w, o => u3(w, o, |a, b, c| a.min(b).min(c))).keep_high(),
+        IsaOp::VMax3U16 => op!(w, o => u3(w, o, |a, b, c| a.max(b).max(c))).keep_high(),
+        IsaOp::VMed3U16 => op!(w, o => u3(w, o, med3)).keep_high(),
+        IsaOp::VMin3I16 => op!(w, o => i3(w, o, |a, b, c| a.min(b).min(c))).keep_high(),
+        IsaOp::VMax3I16 => op!(w, o => i3(w, o, |a, b, c| a.max(b).max(c))).keep_high(),
+        IsaOp::VMed3I16 => op!(w, o => i3(w, o, med3)).keep_high(),
+        IsaOp::VMadU16 => op!(w, o => mad_u16(w, o)).keep_high(),
+        IsaOp::VMadI16 => op!(w, o => mad_i16(w, o)).keep_high(),
+        IsaOp::VMadLegacyU16 => op!(w, o => mad_u16(w, o)),
+        IsaOp::VMadLegacyI16 => op!(w, o => mad_i16(w, o)),
         // Halves that go through a floating-point unit: LLVM packs only canonical ones with it.
-        "v_pack_b32_f16" => op!(w, o => {
+        IsaOp::VPackB32F16 => op!(w, o => {
             let m = w.mode;
             let flushed = |x: u32| fp::out16(m, fp::in16(m, x));
             map2(w, o, |a, b| flushed(a) | flushed(b) << 16)
         }),
-        "v_sat_pk_u8_i16" => op!(w, o => map1(w, o, |a| {
+        IsaOp::VSatPkU8I16 => op!(w, o => map1(w, o, |a| {
             let byte = |x: u32| (x as i16).clamp(0, 255) as u32;
             byte(a) | byte(a >> 16) << 8
         })),
-        "v_bitop3_b16" => op!(w, o => {
+        IsaOp::VBitop3B16 => op!(w, o => {
             let (table, mods) = (o.imm as u32, RawMods(o.imm >> 32));
             let shift = |k| if mods.op_sel(k) { 16 } else { 0 };
             let (a, b, c) = (shift(0), shift(1), shift(2));
@@ -113,8 +115,8 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
         })
         .raw_mods()
         .merges(),
-        "v_ashr_pk_i8_i32" => op!(w, o => shift_pair(w, o, -128, 127)).keep_high(),
-        "v_ashr_pk_u8_i32" => op!(w, o => shift_pair(w, o, 0, 255)).keep_high(),
+        IsaOp::VAshrPkI8I32 => op!(w, o => shift_pair(w, o, -128, 127)).keep_high(),
+        IsaOp::VAshrPkU8I32 => op!(w, o => shift_pair(w, o, 0, 255)).keep_high(),
         _ => return None,
     })
 }

@@ -1,5 +1,7 @@
 //! 32-bit integer operations.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::op;
 use crate::lanes::{carry, fill3, map1, map2, map3};
 use crate::op::{Flow, Op, OpFlags};
@@ -136,111 +138,111 @@ pub(super) fn bitop3(table: u32, a: u32, b: u32, c: u32) -> u32 {
     (0..8).fold(0, |all, n| all | term(n))
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    Some(match base {
-        "v_and_b32" => op!(w, o => map2(w, o, |a, b| a & b)),
-        "v_or_b32" => op!(w, o => map2(w, o, |a, b| a | b)),
-        "v_xor_b32" => op!(w, o => map2(w, o, |a, b| a ^ b)),
-        "v_xnor_b32" => op!(w, o => map2(w, o, |a, b| !(a ^ b))),
-        "v_not_b32" => op!(w, o => map1(w, o, |a| !a)),
-        "v_lshlrev_b32" => op!(w, o => map2(w, o, |a, b| b << (a & 31))),
-        "v_lshrrev_b32" => op!(w, o => map2(w, o, |a, b| b >> (a & 31))),
-        "v_ashrrev_i32" => op!(w, o => map2(w, o, |a, b| (b as i32 >> (a & 31)) as u32)),
-        "v_add_u32" => op!(w, o => clamped2(w, o, u32::wrapping_add, u32::saturating_add)),
-        "v_sub_u32" => op!(w, o => clamped2(w, o, u32::wrapping_sub, u32::saturating_sub)),
-        "v_subrev_u32" => op!(w, o => clamped2(w, o, |a, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a))),
-        "v_add_i32" => {
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    Some(match op {
+        IsaOp::VAndB32 => op!(w, o => map2(w, o, |a, b| a & b)),
+        IsaOp::VOrB32 => op!(w, o => map2(w, o, |a, b| a | b)),
+        IsaOp::VXorB32 => op!(w, o => map2(w, o, |a, b| a ^ b)),
+        IsaOp::VXnorB32 => op!(w, o => map2(w, o, |a, b| !(a ^ b))),
+        IsaOp::VNotB32 => op!(w, o => map1(w, o, |a| !a)),
+        IsaOp::VLshlrevB32 => op!(w, o => map2(w, o, |a, b| b << (a & 31))),
+        IsaOp::VLshrrevB32 => op!(w, o => map2(w, o, |a, b| b >> (a & 31))),
+        IsaOp::VAshrrevI32 => op!(w, o => map2(w, o, |a, b| (b as i32 >> (a & 31)) as u32)),
+        IsaOp::VAddU32 => op!(w, o => clamped2(w, o, u32::wrapping_add, u32::saturating_add)),
+        IsaOp::VSubU32 => op!(w, o => clamped2(w, o, u32::wrapping_sub, u32::saturating_sub)),
+        IsaOp::VSubrevU32 => op!(w, o => clamped2(w, o, |a, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a))),
+        IsaOp::VAddI32 => {
             op!(w, o => clamped2(w, o, u32::wrapping_add, |a, b| (a as i32).saturating_add(b as i32) as u32))
         }
-        "v_sub_i32" => {
+        IsaOp::VSubI32 => {
             op!(w, o => clamped2(w, o, u32::wrapping_sub, |a, b| (a as i32).saturating_sub(b as i32) as u32))
         }
-        "v_add_co_u32" => op!(w, o => add_carry(w, o, false)),
-        "v_addc_co_u32" => op!(w, o => add_carry(w, o, true)),
-        "v_sub_co_u32" => op!(w, o => sub_borrow(w, o, false, false)),
-        "v_subrev_co_u32" => op!(w, o => sub_borrow(w, o, false, true)),
-        "v_subb_co_u32" => op!(w, o => sub_borrow(w, o, true, false)),
-        "v_subbrev_co_u32" => op!(w, o => sub_borrow(w, o, true, true)),
-        "v_add3_u32" => op!(w, o => map3(w, o, |a, b, c| a.wrapping_add(b).wrapping_add(c))),
-        "v_lshl_add_u32" => op!(w, o => map3(w, o, |a, b, c| (a << (b & 31)).wrapping_add(c))),
-        "v_add_lshl_u32" => op!(w, o => map3(w, o, |a, b, c| a.wrapping_add(b) << (c & 31))),
-        "v_lshl_or_b32" => op!(w, o => map3(w, o, |a, b, c| a << (b & 31) | c)),
-        "v_and_or_b32" => op!(w, o => map3(w, o, |a, b, c| a & b | c)),
-        "v_or3_b32" => op!(w, o => map3(w, o, |a, b, c| a | b | c)),
-        "v_xad_u32" => op!(w, o => map3(w, o, |a, b, c| (a ^ b).wrapping_add(c))),
-        "v_mul_lo_u32" => op!(w, o => map2(w, o, u32::wrapping_mul)),
-        "v_mul_hi_u32" => op!(w, o => map2(w, o, |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32)),
-        "v_mul_hi_i32" => {
+        IsaOp::VAddCoU32 => op!(w, o => add_carry(w, o, false)),
+        IsaOp::VAddcCoU32 => op!(w, o => add_carry(w, o, true)),
+        IsaOp::VSubCoU32 => op!(w, o => sub_borrow(w, o, false, false)),
+        IsaOp::VSubrevCoU32 => op!(w, o => sub_borrow(w, o, false, true)),
+        IsaOp::VSubbCoU32 => op!(w, o => sub_borrow(w, o, true, false)),
+        IsaOp::VSubbrevCoU32 => op!(w, o => sub_borrow(w, o, true, true)),
+        IsaOp::VAdd3U32 => op!(w, o => map3(w, o, |a, b, c| a.wrapping_add(b).wrapping_add(c))),
+        IsaOp::VLshlAddU32 => op!(w, o => map3(w, o, |a, b, c| (a << (b & 31)).wrapping_add(c))),
+        IsaOp::VAddLshlU32 => op!(w, o => map3(w, o, |a, b, c| a.wrapping_add(b) << (c & 31))),
+        IsaOp::VLshlOrB32 => op!(w, o => map3(w, o, |a, b, c| a << (b & 31) | c)),
+        IsaOp::VAndOrB32 => op!(w, o => map3(w, o, |a, b, c| a & b | c)),
+        IsaOp::VOr3B32 => op!(w, o => map3(w, o, |a, b, c| a | b | c)),
+        IsaOp::VXadU32 => op!(w, o => map3(w, o, |a, b, c| (a ^ b).wrapping_add(c))),
+        IsaOp::VMulLoU32 => op!(w, o => map2(w, o, u32::wrapping_mul)),
+        IsaOp::VMulHiU32 => op!(w, o => map2(w, o, |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32)),
+        IsaOp::VMulHiI32 => {
             op!(w, o => map2(w, o, |a, b| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32))
         }
-        "v_mul_u32_u24" => op!(w, o => clamped2(w, o,
+        IsaOp::VMulU32U24 => op!(w, o => clamped2(w, o,
             |a, b| (u24(a) * u24(b)) as u32, |a, b| (u24(a) * u24(b)).min(u32::MAX.into()) as u32)),
-        "v_mul_hi_u32_u24" => op!(w, o => map2(w, o, |a, b| ((u24(a) * u24(b)) >> 32) as u32)),
-        "v_mul_i32_i24" => op!(w, o => clamped2(w, o,
+        IsaOp::VMulHiU32U24 => op!(w, o => map2(w, o, |a, b| ((u24(a) * u24(b)) >> 32) as u32)),
+        IsaOp::VMulI32I24 => op!(w, o => clamped2(w, o,
             |a, b| (i24(a) * i24(b)) as u32,
             |a, b| (i24(a) * i24(b)).clamp(i32::MIN.into(), i32::MAX.into()) as u32)),
-        "v_mul_hi_i32_i24" => op!(w, o => map2(w, o, |a, b| ((i24(a) * i24(b)) >> 32) as u32)),
-        "v_mad_u32_u24" => op!(w, o => sum_u32(w, o, |a, b, c| u24(a) * u24(b) + u64::from(c))),
-        "v_mad_i32_i24" => op!(w, o => sum_i32(w, o, |a, b, c| i24(a) * i24(b) + i64::from(c as i32))),
-        "v_mad_u32_u16" => op!(w, o => sum_u32(w, o,
+        IsaOp::VMulHiI32I24 => op!(w, o => map2(w, o, |a, b| ((i24(a) * i24(b)) >> 32) as u32)),
+        IsaOp::VMadU32U24 => op!(w, o => sum_u32(w, o, |a, b, c| u24(a) * u24(b) + u64::from(c))),
+        IsaOp::VMadI32I24 => op!(w, o => sum_i32(w, o, |a, b, c| i24(a) * i24(b) + i64::from(c as i32))),
+        IsaOp::VMadU32U16 => op!(w, o => sum_u32(w, o,
             |a, b, c| u64::from(a & 0xffff) * u64::from(b & 0xffff) + u64::from(c))),
-        "v_mad_i32_i16" => op!(w, o => sum_i32(w, o,
+        IsaOp::VMadI32I16 => op!(w, o => sum_i32(w, o,
             |a, b, c| i64::from(a as i16) * i64::from(b as i16) + i64::from(c as i32))),
-        "v_bfe_u32" => op!(w, o => map3(w, o, |a, b, c| (a >> (b & 31)) & ((1 << (c & 31)) - 1))),
-        "v_bfe_i32" => op!(w, o => map3(w, o, |a, b, c| {
+        IsaOp::VBfeU32 => op!(w, o => map3(w, o, |a, b, c| (a >> (b & 31)) & ((1 << (c & 31)) - 1))),
+        IsaOp::VBfeI32 => op!(w, o => map3(w, o, |a, b, c| {
             let width = c & 31;
             let field = (a as i32 >> (b & 31)) as u32;
             let up = 32u32.wrapping_sub(width) & 31;
             let signed = ((field << up) as i32 >> up) as u32;
             if width == 0 { 0 } else { signed }
         })),
-        "v_bfi_b32" => op!(w, o => map3(w, o, |a, b, c| a & b | !a & c)),
-        "v_bitop3_b32" => op!(w, o => {
+        IsaOp::VBfiB32 => op!(w, o => map3(w, o, |a, b, c| a & b | !a & c)),
+        IsaOp::VBitop3B32 => op!(w, o => {
             let table = o.imm as u32;
             map3(w, o, |a, b, c| bitop3(table, a, b, c))
         })
         .raw_mods(),
-        "v_bfm_b32" => op!(w, o => map2(w, o, |a, b| ((1u32 << (a & 31)) - 1) << (b & 31))),
-        "v_bfrev_b32" => op!(w, o => map1(w, o, u32::reverse_bits)),
-        "v_bcnt_u32_b32" => op!(w, o => map2(w, o, |a, b| a.count_ones().wrapping_add(b))),
-        "v_ffbh_u32" => op!(w, o => map1(w, o, |a| if a == 0 { !0 } else { a.leading_zeros() })),
-        "v_ffbl_b32" => op!(w, o => map1(w, o, |a| if a == 0 { !0 } else { a.trailing_zeros() })),
-        "v_ffbh_i32" => op!(w, o => map1(w, o, |a| {
+        IsaOp::VBfmB32 => op!(w, o => map2(w, o, |a, b| ((1u32 << (a & 31)) - 1) << (b & 31))),
+        IsaOp::VBfrevB32 => op!(w, o => map1(w, o, u32::reverse_bits)),
+        IsaOp::VBcntU32B32 => op!(w, o => map2(w, o, |a, b| a.count_ones().wrapping_add(b))),
+        IsaOp::VFfbhU32 => op!(w, o => map1(w, o, |a| if a == 0 { !0 } else { a.leading_zeros() })),
+        IsaOp::VFfblB32 => op!(w, o => map1(w, o, |a| if a == 0 { !0 } else { a.trailing_zeros() })),
+        IsaOp::VFfbhI32 => op!(w, o => map1(w, o, |a| {
             let differs = a ^ (a as i32 >> 31) as u32;
             if differs == 0 { !0 } else { differs.leading_zeros() }
         })),
-        "v_mbcnt_lo_u32_b32" => op!(w, o => mbcnt(w, o, &BELOW_LO)),
-        "v_mbcnt_hi_u32_b32" => op!(w, o => mbcnt(w, o, &BELOW_HI)),
-        "v_min_u32" => op!(w, o => map2(w, o, u32::min)),
-        "v_max_u32" => op!(w, o => map2(w, o, u32::max)),
-        "v_min_i32" => op!(w, o => map2(w, o, |a, b| (a as i32).min(b as i32) as u32)),
-        "v_max_i32" => op!(w, o => map2(w, o, |a, b| (a as i32).max(b as i32) as u32)),
-        "v_min3_u32" => op!(w, o => map3(w, o, |a, b, c| a.min(b).min(c))),
-        "v_max3_u32" => op!(w, o => map3(w, o, |a, b, c| a.max(b).max(c))),
-        "v_med3_u32" => op!(w, o => map3(w, o, med3)),
-        "v_min3_i32" => op!(w, o => map3(w, o, |a, b, c| (a as i32).min(b as i32).min(c as i32) as u32)),
-        "v_max3_i32" => op!(w, o => map3(w, o, |a, b, c| (a as i32).max(b as i32).max(c as i32) as u32)),
-        "v_med3_i32" => op!(w, o => map3(w, o, |a, b, c| med3(a as i32, b as i32, c as i32) as u32)),
-        "v_alignbit_b32" => {
+        IsaOp::VMbcntLoU32B32 => op!(w, o => mbcnt(w, o, &BELOW_LO)),
+        IsaOp::VMbcntHiU32B32 => op!(w, o => mbcnt(w, o, &BELOW_HI)),
+        IsaOp::VMinU32 => op!(w, o => map2(w, o, u32::min)),
+        IsaOp::VMaxU32 => op!(w, o => map2(w, o, u32::max)),
+        IsaOp::VMinI32 => op!(w, o => map2(w, o, |a, b| (a as i32).min(b as i32) as u32)),
+        IsaOp::VMaxI32 => op!(w, o => map2(w, o, |a, b| (a as i32).max(b as i32) as u32)),
+        IsaOp::VMin3U32 => op!(w, o => map3(w, o, |a, b, c| a.min(b).min(c))),
+        IsaOp::VMax3U32 => op!(w, o => map3(w, o, |a, b, c| a.max(b).max(c))),
+        IsaOp::VMed3U32 => op!(w, o => map3(w, o, med3)),
+        IsaOp::VMin3I32 => op!(w, o => map3(w, o, |a, b, c| (a as i32).min(b as i32).min(c as i32) as u32)),
+        IsaOp::VMax3I32 => op!(w, o => map3(w, o, |a, b, c| (a as i32).max(b as i32).max(c as i32) as u32)),
+        IsaOp::VMed3I32 => op!(w, o => map3(w, o, |a, b, c| med3(a as i32, b as i32, c as i32) as u32)),
+        IsaOp::VAlignbitB32 => {
             op!(w, o => map3(w, o, |a, b, c| ((u64::from(a) << 32 | u64::from(b)) >> (c & 31)) as u32))
         }
-        "v_alignbyte_b32" => {
+        IsaOp::VAlignbyteB32 => {
             op!(w, o => map3(w, o, |a, b, c| ((u64::from(a) << 32 | u64::from(b)) >> ((c & 3) * 8)) as u32))
         }
-        "v_perm_b32" => op!(w, o => map3(w, o, perm)),
-        "v_lerp_u8" => op!(w, o => map3(w, o, |a, b, c| (0..4).fold(0, |r, k| {
+        IsaOp::VPermB32 => op!(w, o => map3(w, o, perm)),
+        IsaOp::VLerpU8 => op!(w, o => map3(w, o, |a, b, c| (0..4).fold(0, |r, k| {
             let byte = |x: u32| x >> (8 * k) & 255;
             r | ((byte(a) + byte(b) + (byte(c) & 1)) >> 1) << (8 * k)
         }))),
-        "v_sad_u8" => op!(w, o => sum_u32(w, o, |a, b, c| u64::from(abs_diff_bytes(a, b)) + u64::from(c))),
-        "v_sad_hi_u8" => {
+        IsaOp::VSadU8 => op!(w, o => sum_u32(w, o, |a, b, c| u64::from(abs_diff_bytes(a, b)) + u64::from(c))),
+        IsaOp::VSadHiU8 => {
             op!(w, o => sum_u32(w, o, |a, b, c| (u64::from(abs_diff_bytes(a, b)) << 16) + u64::from(c)))
         }
-        "v_sad_u16" => op!(w, o => sum_u32(w, o, |a, b, c| {
+        IsaOp::VSadU16 => op!(w, o => sum_u32(w, o, |a, b, c| {
             u64::from((a & 0xffff).abs_diff(b & 0xffff)) + u64::from((a >> 16).abs_diff(b >> 16)) + u64::from(c)
         })),
-        "v_sad_u32" => op!(w, o => sum_u32(w, o, |a, b, c| u64::from(a.abs_diff(b)) + u64::from(c))),
-        "v_msad_u8" => {
+        IsaOp::VSadU32 => op!(w, o => sum_u32(w, o, |a, b, c| u64::from(a.abs_diff(b)) + u64::from(c))),
+        IsaOp::VMsadU8 => {
             op!(w, o => sum_u32(w, o, |a, b, c| u64::from(masked_abs_diff_bytes(a, b)) + u64::from(c)))
         }
         _ => return None,

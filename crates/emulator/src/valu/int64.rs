@@ -1,5 +1,7 @@
 //! 64-bit integer operations, and the sums of absolute differences over 64-bit sources.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::int32::{masked_abs_diff_bytes, sad_u8};
 use super::op;
 use super::shapes::{mask, read64, write64};
@@ -88,18 +90,18 @@ fn quad32(w: &mut Wave, op: &Op) -> Flow {
     Flow::Next
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    Some(match base {
-        "v_mov_b64" => op!(w, o => { let a = read64(w, o.src[0]); write64(w, o.dst, &a); Flow::Next }),
-        "v_lshl_add_u64" => op!(w, o => lshl_add(w, o)),
-        "v_lshlrev_b64" => op!(w, o => shift(w, o, |x, n| x << n)),
-        "v_lshrrev_b64" => op!(w, o => shift(w, o, |x, n| x >> n)),
-        "v_ashrrev_i64" => op!(w, o => shift(w, o, |x, n| (x as i64 >> n) as u64)),
-        "v_mad_u64_u32" => {
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    Some(match op {
+        IsaOp::VMovB64 => op!(w, o => { let a = read64(w, o.src[0]); write64(w, o.dst, &a); Flow::Next }),
+        IsaOp::VLshlAddU64 => op!(w, o => lshl_add(w, o)),
+        IsaOp::VLshlrevB64 => op!(w, o => shift(w, o, |x, n| x << n)),
+        IsaOp::VLshrrevB64 => op!(w, o => shift(w, o, |x, n| x >> n)),
+        IsaOp::VAshrrevI64 => op!(w, o => shift(w, o, |x, n| (x as i64 >> n) as u64)),
+        IsaOp::VMadU64U32 => {
             op!(w, o => mad64(w, o, |_| !0, |a, b, c| (u64::from(a) * u64::from(b)).overflowing_add(c)))
         }
         // The carry is bit 64 of the 65-bit signed sum: its sign.
-        "v_mad_i64_i32" => op!(w, o => {
+        IsaOp::VMadI64I32 => op!(w, o => {
             let clamp = o.flags.contains(OpFlags::CLAMP);
             mad64(w, o, |c| if (c as i64) < 0 { 1 << 63 } else { (1 << 63) - 1 }, |a, b, c| {
                 let product = i64::from(a as i32) * i64::from(b as i32);
@@ -107,9 +109,9 @@ pub fn lookup(base: &str) -> Option<ValuOp> {
                 (sum as u64, if clamp { over } else { over ^ (sum < 0) })
             })
         }),
-        "v_qsad_pk_u16_u8" => op!(w, o => quad(w, o, sad_u8)),
-        "v_mqsad_pk_u16_u8" => op!(w, o => quad(w, o, masked_abs_diff_bytes)),
-        "v_mqsad_u32_u8" => op!(w, o => quad32(w, o)),
+        IsaOp::VQsadPkU16U8 => op!(w, o => quad(w, o, sad_u8)),
+        IsaOp::VMqsadPkU16U8 => op!(w, o => quad(w, o, masked_abs_diff_bytes)),
+        IsaOp::VMqsadU32U8 => op!(w, o => quad32(w, o)),
         _ => return None,
     })
 }

@@ -1,5 +1,7 @@
 //! Moves, selection by mask, and the operations that cross lanes or reach the scalar file.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::op;
 use crate::lanes::{fill3, map1};
 use crate::masks::unpack;
@@ -63,31 +65,31 @@ fn scalar_of(w: &Wave, code: u16) -> u32 {
     w.s[usize::from(code) & 255]
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    Some(match base {
-        "v_mov_b32" | "v_accvgpr_read_b32" | "v_accvgpr_write_b32" | "v_accvgpr_mov_b32" => {
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    Some(match op {
+        IsaOp::VMovB32 | IsaOp::VAccvgprReadB32 | IsaOp::VAccvgprWriteB32 | IsaOp::VAccvgprMovB32 => {
             op!(w, o => map1(w, o, |a| a))
         }
-        "v_cndmask_b32" => op!(w, o => cndmask(w, o)),
-        "v_cndmask_b16" => op!(w, o => cndmask(w, o)).keep_high(),
-        "v_swap_b32" => op!(w, o => swap(w, o)),
-        "v_permlane16_swap_b32" => op!(w, o => swap_groups(w, o, 16)).raw_mods(),
-        "v_permlane32_swap_b32" => op!(w, o => swap_groups(w, o, 32)).raw_mods(),
-        "v_nop" | "v_clrexcp" => op!(scalar _w, _o => Flow::Next),
+        IsaOp::VCndmaskB32 => op!(w, o => cndmask(w, o)),
+        IsaOp::VCndmaskB16 => op!(w, o => cndmask(w, o)).keep_high(),
+        IsaOp::VSwapB32 => op!(w, o => swap(w, o)),
+        IsaOp::VPermlane16SwapB32 => op!(w, o => swap_groups(w, o, 16)).raw_mods(),
+        IsaOp::VPermlane32SwapB32 => op!(w, o => swap_groups(w, o, 32)).raw_mods(),
+        IsaOp::VNop | IsaOp::VClrexcp => op!(scalar _w, _o => Flow::Next),
         // The lowest active lane; lane 0 if none is.
-        "v_readfirstlane_b32" => op!(scalar w, o => {
+        IsaOp::VReadfirstlaneB32 => op!(scalar w, o => {
             let lane = w.exec().trailing_zeros() as usize & 63;
             w.s[usize::from(o.sdst)] = w.row(o.src[0]).0[lane];
             Flow::Next
         })
         .scalar_sources(),
-        "v_readlane_b32" => op!(scalar w, o => {
+        IsaOp::VReadlaneB32 => op!(scalar w, o => {
             let lane = (scalar_of(w, o.src[1]) & (w.lanes() - 1)) as usize;
             w.s[usize::from(o.sdst)] = w.row(o.src[0]).0[lane];
             Flow::Next
         })
         .scalar_sources(),
-        "v_writelane_b32" => op!(scalar w, o => {
+        IsaOp::VWritelaneB32 => op!(scalar w, o => {
             let (value, lane) = (scalar_of(w, o.src[0]), (scalar_of(w, o.src[1]) & (w.lanes() - 1)) as usize);
             w.row_mut(o.dst).0[lane] = value;
             Flow::Next

@@ -1,5 +1,7 @@
 //! `v_fma_mix`, and the unfused `v_mad_mix` of the first processors: f32 multiply-add whose sources are f32 or a half of a register, by op_sel_hi and op_sel.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::packed::clamp01;
 use super::shapes::any_nan32;
 use super::{convert, float32, op};
@@ -90,14 +92,14 @@ fn to_half(w: &mut Wave, op: &Op, shift: u32, result: &Row) -> Flow {
     Flow::Next
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    Some(match base {
-        "v_fma_mix_f32" => op!(w, o => { let out = fma(w, o); w.write(o.dst, &out); Flow::Next }).raw_mods(),
-        "v_fma_mixlo_f16" => op!(w, o => { let x = fma(w, o); to_half(w, o, 0, &x) }).raw_mods(),
-        "v_fma_mixhi_f16" => op!(w, o => { let x = fma(w, o); to_half(w, o, 16, &x) }).raw_mods(),
-        "v_mad_mix_f32" => op!(w, o => { let out = mad(w, o); w.write(o.dst, &out); Flow::Next }).raw_mods(),
-        "v_mad_mixlo_f16" => op!(w, o => { let x = mad(w, o); to_half(w, o, 0, &x) }).raw_mods(),
-        "v_mad_mixhi_f16" => op!(w, o => { let x = mad(w, o); to_half(w, o, 16, &x) }).raw_mods(),
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    Some(match op {
+        IsaOp::VFmaMixF32 => op!(w, o => { let out = fma(w, o); w.write(o.dst, &out); Flow::Next }).raw_mods(),
+        IsaOp::VFmaMixloF16 => op!(w, o => { let x = fma(w, o); to_half(w, o, 0, &x) }).raw_mods(),
+        IsaOp::VFmaMixhiF16 => op!(w, o => { let x = fma(w, o); to_half(w, o, 16, &x) }).raw_mods(),
+        IsaOp::VMadMixF32 => op!(w, o => { let out = mad(w, o); w.write(o.dst, &out); Flow::Next }).raw_mods(),
+        IsaOp::VMadMixloF16 => op!(w, o => { let x = mad(w, o); to_half(w, o, 0, &x) }).raw_mods(),
+        IsaOp::VMadMixhiF16 => op!(w, o => { let x = mad(w, o); to_half(w, o, 16, &x) }).raw_mods(),
         _ => return None,
     })
 }

@@ -1,6 +1,6 @@
 //! Vector ALU operations: VOP1, VOP2, VOPC, VOP3, VOP3P.
 //!
-//! Each module holds one family and a `lookup` from the operation's base mnemonic to its handler. A handler is a whole
+//! Each module holds one family and a `lookup` from an operation to its handler. A handler is a whole
 //! wave's loop around a pure function of one lane, mostly from [`crate::fp`].
 //!
 //! | module | one idea |
@@ -17,6 +17,8 @@
 //! | [`lane`], [`permlane`] | moves, select, readlane and its kin |
 //! | [`rdna`], [`rdna4`] | what RDNA has beyond gfx9, RDNA4 beyond RDNA3 |
 //! | [`gfx1250`], [`bf16`] | what gfx1250 has beyond RDNA4; bf16 |
+
+use luthier_isa::op::Op as IsaOp;
 
 pub mod bf16;
 pub mod class;
@@ -52,7 +54,7 @@ use crate::registry::ValuOp;
 macro_rules! op {
     ($w:ident, $op:ident => $body:expr) => {{
         struct K;
-        impl $crate::op::Kernel for K {
+        impl $crate::op::Semantics for K {
             #[inline(always)]
             fn run($w: &mut $crate::wave::Wave, $op: &$crate::op::Op) -> $crate::op::Flow {
                 $body
@@ -62,7 +64,7 @@ macro_rules! op {
     }};
     (scalar $w:ident, $op:ident => $body:expr) => {{
         struct K;
-        impl $crate::op::Kernel for K {
+        impl $crate::op::Semantics for K {
             #[inline(always)]
             fn run($w: &mut $crate::wave::Wave, $op: &$crate::op::Op) -> $crate::op::Flow {
                 $body
@@ -75,36 +77,36 @@ macro_rules! op {
 }
 pub(crate) use op;
 
-/// The operation of an isa `base` mnemonic (`v_add_f32`), if it is one of ours.
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    None.or_else(|| int32::lookup(base))
-        .or_else(|| float32::lookup(base))
-        .or_else(|| lane::lookup(base))
-        .or_else(|| int64::lookup(base))
-        .or_else(|| int16::lookup(base))
-        .or_else(|| float64::lookup(base))
-        .or_else(|| float16::lookup(base))
-        .or_else(|| convert::lookup(base))
-        .or_else(|| small::lookup(base))
-        .or_else(|| scaled::lookup(base))
-        .or_else(|| compare::lookup(base))
-        .or_else(|| class::lookup(base))
-        .or_else(|| packed::lookup(base))
-        .or_else(|| dot::lookup(base))
-        .or_else(|| mix::lookup(base))
-        .or_else(|| cube::lookup(base))
-        .or_else(|| partition::lookup(base))
-        .or_else(|| rdna::lookup(base))
-        .or_else(|| rdna4::lookup(base))
-        .or_else(|| permlane::lookup(base))
-        .or_else(|| gfx1250::lookup(base))
-        .or_else(|| bf16::lookup(base))
+/// What a vector ALU operation does, if it is one of ours.
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    None.or_else(|| int32::lookup(op))
+        .or_else(|| float32::lookup(op))
+        .or_else(|| lane::lookup(op))
+        .or_else(|| int64::lookup(op))
+        .or_else(|| int16::lookup(op))
+        .or_else(|| float64::lookup(op))
+        .or_else(|| float16::lookup(op))
+        .or_else(|| convert::lookup(op))
+        .or_else(|| small::lookup(op))
+        .or_else(|| scaled::lookup(op))
+        .or_else(|| compare::lookup(op))
+        .or_else(|| class::lookup(op))
+        .or_else(|| packed::lookup(op))
+        .or_else(|| dot::lookup(op))
+        .or_else(|| mix::lookup(op))
+        .or_else(|| cube::lookup(op))
+        .or_else(|| partition::lookup(op))
+        .or_else(|| rdna::lookup(op))
+        .or_else(|| rdna4::lookup(op))
+        .or_else(|| permlane::lookup(op))
+        .or_else(|| gfx1250::lookup(op))
+        .or_else(|| bf16::lookup(op))
 }
 
 /// A wave in which everything is as `set` has made it, and then an operation has run.
 #[cfg(test)]
-fn run_alone(base: &str, op: crate::op::Op, set: impl Fn(&mut crate::wave::Wave)) -> crate::wave::Wave {
-    let valu = lookup(base).expect("an operation");
+fn run_alone(name: &str, op: crate::op::Op, set: impl Fn(&mut crate::wave::Wave)) -> crate::wave::Wave {
+    let valu = IsaOp::from_name(name).and_then(lookup).expect("an operation");
     let mut wave = crate::wave::Wave::new();
     wave.set_exec(!0);
     set(&mut wave);

@@ -2,7 +2,8 @@
 //!
 //! The 32-bit pairs read their modifiers themselves: selecting a word of a pair is selecting a row, which is free.
 
-use super::float16::negated;
+use luthier_isa::op::Op as IsaOp;
+
 use super::op;
 use super::shapes::{any_nan32, fma_f16, packed16};
 use crate::fp::minmax::Rules;
@@ -142,40 +143,37 @@ fn mov(w: &mut Wave, op: &Op) -> Flow {
     Flow::Next
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
     use half::f32_to_f16 as to;
-    Some(match base {
-        "v_pk_fma_f32" => op!(w, o => pair(w, o, 3, f32::mul_add, soft::fma32)).raw_mods(),
-        "v_pk_mul_f32" => op!(w, o => pair(w, o, 2, |a, b, _| a * b, |m, a, b, _| soft::mul32(m, a, b))).raw_mods(),
-        "v_pk_add_f32" => op!(w, o => pair(w, o, 2, |a, b, _| a + b, |m, a, b, _| soft::add32(m, a, b))).raw_mods(),
-        "v_pk_mov_b32" => op!(w, o => mov(w, o)).raw_mods(),
-        "v_pk_fma_f16" => op!(w, o => packed16(w, o, fma_f16, soft::fma16)),
-        "v_pk_fmac_f16" => op!(w, o => packed16(w, o, fma_f16, soft::fma16)).accumulates(),
-        "v_pk_add_f16" => op!(w, o => packed16(w, o, |a, b, _| to(a + b), |m, a, b, _| soft::add16(m, a, b))),
-        "v_pk_sub_f16" => {
-            op!(w, o => packed16(w, o, |a, b, _| to(a - b), |m, a, b, _| soft::add16(m, a, negated(b))))
-        }
-        "v_pk_mul_f16" => op!(w, o => packed16(w, o, |a, b, _| to(a * b), |m, a, b, _| soft::mul16(m, a, b))),
-        "v_pk_min_f16" => op!(w, o => minmax2(w, o, minmax::min16)),
-        "v_pk_max_f16" => op!(w, o => minmax2(w, o, minmax::max16)),
-        "v_pk_minimum3_f16" => op!(w, o => minmax3(w, o, minmax::minimum16)),
-        "v_pk_maximum3_f16" => op!(w, o => minmax3(w, o, minmax::maximum16)),
-        "v_pk_add_u16" => op!(w, o => unsigned(w, o, |a, b, _| a + b)),
-        "v_pk_sub_u16" => op!(w, o => unsigned(w, o, |a, b, _| a - b)),
-        "v_pk_mul_lo_u16" => op!(w, o => map2(w, o, |a, b| {
+    Some(match op {
+        IsaOp::VPkFmaF32 => op!(w, o => pair(w, o, 3, f32::mul_add, soft::fma32)).raw_mods(),
+        IsaOp::VPkMulF32 => op!(w, o => pair(w, o, 2, |a, b, _| a * b, |m, a, b, _| soft::mul32(m, a, b))).raw_mods(),
+        IsaOp::VPkAddF32 => op!(w, o => pair(w, o, 2, |a, b, _| a + b, |m, a, b, _| soft::add32(m, a, b))).raw_mods(),
+        IsaOp::VPkMovB32 => op!(w, o => mov(w, o)).raw_mods(),
+        IsaOp::VPkFmaF16 => op!(w, o => packed16(w, o, fma_f16, soft::fma16)),
+        IsaOp::VPkFmacF16 => op!(w, o => packed16(w, o, fma_f16, soft::fma16)).accumulates(),
+        IsaOp::VPkAddF16 => op!(w, o => packed16(w, o, |a, b, _| to(a + b), |m, a, b, _| soft::add16(m, a, b))),
+        IsaOp::VPkMulF16 => op!(w, o => packed16(w, o, |a, b, _| to(a * b), |m, a, b, _| soft::mul16(m, a, b))),
+        IsaOp::VPkMinF16 => op!(w, o => minmax2(w, o, minmax::min16)),
+        IsaOp::VPkMaxF16 => op!(w, o => minmax2(w, o, minmax::max16)),
+        IsaOp::VPkMinimum3F16 => op!(w, o => minmax3(w, o, minmax::minimum16)),
+        IsaOp::VPkMaximum3F16 => op!(w, o => minmax3(w, o, minmax::maximum16)),
+        IsaOp::VPkAddU16 => op!(w, o => unsigned(w, o, |a, b, _| a + b)),
+        IsaOp::VPkSubU16 => op!(w, o => unsigned(w, o, |a, b, _| a - b)),
+        IsaOp::VPkMulLoU16 => op!(w, o => map2(w, o, |a, b| {
             both((a & 0xffff).wrapping_mul(b & 0xffff), (a >> 16).wrapping_mul(b >> 16))
         })),
-        "v_pk_mad_u16" => op!(w, o => unsigned(w, o, |a, b, c| a * b + c)),
-        "v_pk_min_u16" => op!(w, o => unsigned(w, o, |a, b, _| a.min(b))),
-        "v_pk_max_u16" => op!(w, o => unsigned(w, o, |a, b, _| a.max(b))),
-        "v_pk_add_i16" => op!(w, o => signed(w, o, |a, b, _| a + b)),
-        "v_pk_sub_i16" => op!(w, o => signed(w, o, |a, b, _| a - b)),
-        "v_pk_mad_i16" => op!(w, o => signed(w, o, |a, b, c| a * b + c)),
-        "v_pk_min_i16" => op!(w, o => signed(w, o, |a, b, _| a.min(b))),
-        "v_pk_max_i16" => op!(w, o => signed(w, o, |a, b, _| a.max(b))),
-        "v_pk_lshlrev_b16" => op!(w, o => shifts(w, o, |x, n| x << n)),
-        "v_pk_lshrrev_b16" => op!(w, o => shifts(w, o, |x, n| x >> n)),
-        "v_pk_ashrrev_i16" => op!(w, o => shifts(w, o, |x, n| (x as i16 >> n) as u16)),
+        IsaOp::VPkMadU16 => op!(w, o => unsigned(w, o, |a, b, c| a * b + c)),
+        IsaOp::VPkMinU16 => op!(w, o => unsigned(w, o, |a, b, _| a.min(b))),
+        IsaOp::VPkMaxU16 => op!(w, o => unsigned(w, o, |a, b, _| a.max(b))),
+        IsaOp::VPkAddI16 => op!(w, o => signed(w, o, |a, b, _| a + b)),
+        IsaOp::VPkSubI16 => op!(w, o => signed(w, o, |a, b, _| a - b)),
+        IsaOp::VPkMadI16 => op!(w, o => signed(w, o, |a, b, c| a * b + c)),
+        IsaOp::VPkMinI16 => op!(w, o => signed(w, o, |a, b, _| a.min(b))),
+        IsaOp::VPkMaxI16 => op!(w, o => signed(w, o, |a, b, _| a.max(b))),
+        IsaOp::VPkLshlrevB16 => op!(w, o => shifts(w, o, |x, n| x << n)),
+        IsaOp::VPkLshrrevB16 => op!(w, o => shifts(w, o, |x, n| x >> n)),
+        IsaOp::VPkAshrrevI16 => op!(w, o => shifts(w, o, |x, n| (x as i16 >> n) as u16)),
         _ => return None,
     })
 }

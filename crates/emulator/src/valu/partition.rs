@@ -4,6 +4,8 @@
 //! column x and row y belongs to engine { x\[0\] ^ y\[1\], y\[0\] ^ x\[1\] }. The operand has the lowest two bits of the
 //! tile columns and rows at two corners, { x_min, y_min, x_max, y_max }; from one to the other they count modulo four.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::op;
 use crate::lanes::map1;
 use crate::registry::ValuOp;
@@ -36,9 +38,9 @@ static ENGINES: [u8; 256] = {
     table
 };
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    match base {
-        "v_screen_partition_4se_b32" => {
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    match op {
+        IsaOp::VScreenPartition4seB32 => {
             Some(op!(scalar w, o => map1(w, o, |corners| ENGINES[corners as usize & 255].into())))
         }
         _ => None,

@@ -9,6 +9,8 @@
 //! and tests that others have written from section 15.14 of AMD's CDNA5 manual; rocjitsu gives zero beyond the group, and
 //! for idx_gen an exclusive or. Widths that are no power of two are refused.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::op;
 use crate::error::FaultKind;
 use crate::op::{Flow, Op, RawMods};
@@ -48,12 +50,12 @@ pub enum Within {
 }
 
 impl Within {
-    pub fn of(base: &str) -> Option<Within> {
-        Some(match base {
-            "v_permlane_bcast_b32" => Within::Broadcast,
-            "v_permlane_up_b32" => Within::Up,
-            "v_permlane_down_b32" => Within::Down,
-            "v_permlane_xor_b32" => Within::Xor,
+    pub fn of(op: IsaOp) -> Option<Within> {
+        Some(match op {
+            IsaOp::VPermlaneBcastB32 => Within::Broadcast,
+            IsaOp::VPermlaneUpB32 => Within::Up,
+            IsaOp::VPermlaneDownB32 => Within::Down,
+            IsaOp::VPermlaneXorB32 => Within::Xor,
             _ => return None,
         })
     }
@@ -98,41 +100,41 @@ fn address(w: &mut Wave, op: &Op) -> Flow {
     Flow::Next
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    Some(match base {
-        "v_permlane16_b32" => op!(scalar w, o => {
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    Some(match op {
+        IsaOp::VPermlane16B32 => op!(scalar w, o => {
             let select = selection(w, o);
             permute(w, o, |i| i & !15 | (select >> (4 * (i & 15)) & 15) as usize)
         })
         .raw_mods(),
         // From the other row of a pair.
-        "v_permlanex16_b32" => op!(scalar w, o => {
+        IsaOp::VPermlanex16B32 => op!(scalar w, o => {
             let select = selection(w, o);
             permute(w, o, |i| i & !15 ^ 16 | (select >> (4 * (i & 15)) & 15) as usize)
         })
         .raw_mods(),
         // Each lane says for itself which one it reads.
-        "v_permlane16_var_b32" => op!(scalar w, o => {
+        IsaOp::VPermlane16VarB32 => op!(scalar w, o => {
             let select = *w.row(o.src[1]);
             permute(w, o, |i| i & !15 | select.0[i] as usize & 15)
         })
         .raw_mods(),
-        "v_permlanex16_var_b32" => op!(scalar w, o => {
+        IsaOp::VPermlanex16VarB32 => op!(scalar w, o => {
             let select = *w.row(o.src[1]);
             permute(w, o, |i| i & !15 ^ 16 | select.0[i] as usize & 15)
         })
         .raw_mods(),
         // The halves of the wave, whatever lanes of the other are active; a wave of 32 lanes has but one.
-        "v_permlane64_b32" => op!(scalar w, o => {
+        IsaOp::VPermlane64B32 => op!(scalar w, o => {
             if !w.is_wave32() {
                 let source = *w.row(o.src[0]);
                 w.write(o.dst, &Row(std::array::from_fn(|i| source.0[i ^ 32])));
             }
             Flow::Next
         }),
-        "v_permlane_idx_gen_b32" => op!(scalar w, o => address(w, o)),
+        IsaOp::VPermlaneIdxGenB32 => op!(scalar w, o => address(w, o)),
         _ => {
-            return Some(match Within::of(base)? {
+            return Some(match Within::of(op)? {
                 Within::Broadcast => op!(scalar w, o => within(w, o, Within::Broadcast)),
                 Within::Up => op!(scalar w, o => within(w, o, Within::Up)),
                 Within::Down => op!(scalar w, o => within(w, o, Within::Down)),

@@ -1,5 +1,7 @@
 //! Operations that RDNA has and gfx9 has not.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::op;
 use super::shapes::{float16, fma_f16};
 use crate::error::FaultKind;
@@ -85,7 +87,7 @@ fn swapped(w: &mut Wave, op: &Op) -> Flow {
 
 /// The steps of a move whose source is permuted or selected on the way: the register that M0 leads to into a row, and a
 /// row into the register that M0 leads to.
-pub fn steps(base: &str) -> Option<(Handler, Handler)> {
+pub fn steps(op: IsaOp) -> Option<(Handler, Handler)> {
     macro_rules! of {
         ($from:expr, $to:expr) => {{
             fn fetch(w: &mut Wave, op: &Op) -> Flow {
@@ -104,11 +106,11 @@ pub fn steps(base: &str) -> Option<(Handler, Handler)> {
             (fetch as Handler, store as Handler)
         }};
     }
-    Some(match base {
-        "v_movrels_b32" => of!(all_of, none_of),
-        "v_movreld_b32" => of!(none_of, all_of),
-        "v_movrelsd_b32" => of!(all_of, all_of),
-        "v_movrelsd_2_b32" => of!(low_index, high_index),
+    Some(match op {
+        IsaOp::VMovrelsB32 => of!(all_of, none_of),
+        IsaOp::VMovreldB32 => of!(none_of, all_of),
+        IsaOp::VMovrelsdB32 => of!(all_of, all_of),
+        IsaOp::VMovrelsd2B32 => of!(low_index, high_index),
         _ => return None,
     })
 }
@@ -144,59 +146,59 @@ fn swap16(w: &mut Wave, op: &Op) -> Flow {
     Flow::Next
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    Some(match base {
-        "v_xor3_b32" => op!(w, o => map3(w, o, |a, b, c| a ^ b ^ c)),
-        "v_and_b16" => op!(w, o => map2(w, o, |a, b| a & b & 0xffff)).keep_high(),
-        "v_or_b16" => op!(w, o => map2(w, o, |a, b| (a | b) & 0xffff)).keep_high(),
-        "v_xor_b16" => op!(w, o => map2(w, o, |a, b| (a ^ b) & 0xffff)).keep_high(),
-        "v_not_b16" => op!(w, o => map1(w, o, |a| !a & 0xffff)).keep_high(),
-        "v_mov_b16" => op!(w, o => map1(w, o, |a| a & 0xffff)).keep_high(),
-        "v_cvt_i32_i16" => op!(w, o => map1(w, o, |a| a as i16 as u32)),
-        "v_cvt_u32_u16" => op!(w, o => map1(w, o, |a| a & 0xffff)),
-        "v_minmax_i32" => op!(w, o => map3(w, o, |a, b, c| (a as i32).min(b as i32).max(c as i32) as u32)),
-        "v_maxmin_i32" => op!(w, o => map3(w, o, |a, b, c| (a as i32).max(b as i32).min(c as i32) as u32)),
-        "v_minmax_u32" => op!(w, o => map3(w, o, |a, b, c| a.min(b).max(c))),
-        "v_maxmin_u32" => op!(w, o => map3(w, o, |a, b, c| a.max(b).min(c))),
-        "v_minmax_f32" => {
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    Some(match op {
+        IsaOp::VXor3B32 => op!(w, o => map3(w, o, |a, b, c| a ^ b ^ c)),
+        IsaOp::VAndB16 => op!(w, o => map2(w, o, |a, b| a & b & 0xffff)).keep_high(),
+        IsaOp::VOrB16 => op!(w, o => map2(w, o, |a, b| (a | b) & 0xffff)).keep_high(),
+        IsaOp::VXorB16 => op!(w, o => map2(w, o, |a, b| (a ^ b) & 0xffff)).keep_high(),
+        IsaOp::VNotB16 => op!(w, o => map1(w, o, |a| !a & 0xffff)).keep_high(),
+        IsaOp::VMovB16 => op!(w, o => map1(w, o, |a| a & 0xffff)).keep_high(),
+        IsaOp::VCvtI32I16 => op!(w, o => map1(w, o, |a| a as i16 as u32)),
+        IsaOp::VCvtU32U16 => op!(w, o => map1(w, o, |a| a & 0xffff)),
+        IsaOp::VMinmaxI32 => op!(w, o => map3(w, o, |a, b, c| (a as i32).min(b as i32).max(c as i32) as u32)),
+        IsaOp::VMaxminI32 => op!(w, o => map3(w, o, |a, b, c| (a as i32).max(b as i32).min(c as i32) as u32)),
+        IsaOp::VMinmaxU32 => op!(w, o => map3(w, o, |a, b, c| a.min(b).max(c))),
+        IsaOp::VMaxminU32 => op!(w, o => map3(w, o, |a, b, c| a.max(b).min(c))),
+        IsaOp::VMinmaxF32 => {
             op!(w, o => float3_32(w, o, |e, a, b, c| minmax::max32(e, minmax::min32(e, a, b), c)))
         }
-        "v_maxmin_f32" => {
+        IsaOp::VMaxminF32 => {
             op!(w, o => float3_32(w, o, |e, a, b, c| minmax::min32(e, minmax::max32(e, a, b), c)))
         }
-        "v_minmax_f16" => {
+        IsaOp::VMinmaxF16 => {
             op!(w, o => float3_16(w, o, |e, a, b, c| minmax::max16(e, minmax::min16(e, a, b), c))).keep_high()
         }
-        "v_maxmin_f16" => {
+        IsaOp::VMaxminF16 => {
             op!(w, o => float3_16(w, o, |e, a, b, c| minmax::min16(e, minmax::max16(e, a, b), c))).keep_high()
         }
-        "v_fma_legacy_f32" => {
+        IsaOp::VFmaLegacyF32 => {
             op!(w, o => { let (r, m) = (as_rdna4(w), w.mode); map3(w, o, |a, b, c| fma_legacy(r, m, a, b, c)) })
         }
-        "v_fmac_legacy_f32" => {
+        IsaOp::VFmacLegacyF32 => {
             op!(w, o => { let (r, m) = (as_rdna4(w), w.mode); map3(w, o, |a, b, c| fma_legacy(r, m, a, b, c)) })
                 .accumulates()
         }
-        "v_mullit_f32" => {
+        IsaOp::VMullitF32 => {
             op!(w, o => { let (r, m) = (as_rdna4(w), w.mode); map3(w, o, |a, b, c| mullit(r, m, a, b, c)) })
         }
-        "v_fmac_f16" => op!(w, o => float16(w, o, fma_f16, soft::fma16)).accumulates().keep_high(),
-        "v_fmaak_f16" | "v_fmamk_f16" => op!(w, o => float16(w, o, fma_f16, soft::fma16)).keep_high(),
-        "v_cvt_pk_i16_f32" => op!(w, o => map2(w, o, |a, b| {
+        IsaOp::VFmacF16 => op!(w, o => float16(w, o, fma_f16, soft::fma16)).accumulates().keep_high(),
+        IsaOp::VFmaakF16 | IsaOp::VFmamkF16 => op!(w, o => float16(w, o, fma_f16, soft::fma16)).keep_high(),
+        IsaOp::VCvtPkI16F32 => op!(w, o => map2(w, o, |a, b| {
             let half = |x: u32| f32::from_bits(x) as i16 as u16 as u32;
             half(a) | half(b) << 16
         })),
-        "v_cvt_pk_u16_f32" => op!(w, o => map2(w, o, |a, b| {
+        IsaOp::VCvtPkU16F32 => op!(w, o => map2(w, o, |a, b| {
             let half = |x: u32| u32::from(f32::from_bits(x) as u16);
             half(a) | half(b) << 16
         })),
         // In steps, whose handlers the lowering takes from `steps`.
-        "v_movrels_b32" | "v_movreld_b32" | "v_movrelsd_b32" | "v_movrelsd_2_b32" => {
+        IsaOp::VMovrelsB32 | IsaOp::VMovreldB32 | IsaOp::VMovrelsdB32 | IsaOp::VMovrelsd2B32 => {
             op!(scalar w, o => w.fault(FaultKind::Unsupported, format!("a move into row {} in one step", o.dst)))
         }
-        "v_swaprel_b32" => op!(scalar w, o => swapped(w, o)),
-        "v_swap_b16" => op!(scalar w, o => swap16(w, o)).raw_mods().places_halves(),
-        "v_pipeflush" => op!(scalar _w, _o => Flow::Next),
+        IsaOp::VSwaprelB32 => op!(scalar w, o => swapped(w, o)),
+        IsaOp::VSwapB16 => op!(scalar w, o => swap16(w, o)).raw_mods().places_halves(),
+        IsaOp::VPipeflush => op!(scalar _w, _o => Flow::Next),
         _ => return None,
     })
 }

@@ -1,6 +1,8 @@
 //! Operations that RDNA4 adds: minima and maxima that propagate NaNs (whose results are not flushed: see
 //! [`crate::fp::minmax`]).
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::op;
 use crate::fp;
 use crate::fp::minmax::{maximum16, maximum32, maximum64, minimum16, minimum32, minimum64};
@@ -45,22 +47,22 @@ fn packed(w: &mut Wave, op: &Op, f: impl Fn(u32, u32) -> u32) -> Flow {
     map2(w, op, |a, b| half(a & 0xffff, b & 0xffff) | half(a >> 16, b >> 16) << 16)
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    Some(match base {
-        "v_minimum_f32" => op!(w, o => two32(w, o, minimum32)),
-        "v_maximum_f32" => op!(w, o => two32(w, o, maximum32)),
-        "v_minimum_f16" => op!(w, o => two16(w, o, minimum16)).keep_high(),
-        "v_maximum_f16" => op!(w, o => two16(w, o, maximum16)).keep_high(),
-        "v_minimum_f64" => op!(w, o => two64(w, o, minimum64)),
-        "v_maximum_f64" => op!(w, o => two64(w, o, maximum64)),
-        "v_minimummaximum_f32" => op!(w, o => three32(w, o, |a, b, c| maximum32(minimum32(a, b), c))),
-        "v_maximumminimum_f32" => op!(w, o => three32(w, o, |a, b, c| minimum32(maximum32(a, b), c))),
-        "v_minimum3_f16" => op!(w, o => three16(w, o, |a, b, c| minimum16(minimum16(a, b), c))).keep_high(),
-        "v_maximum3_f16" => op!(w, o => three16(w, o, |a, b, c| maximum16(maximum16(a, b), c))).keep_high(),
-        "v_minimummaximum_f16" => op!(w, o => three16(w, o, |a, b, c| maximum16(minimum16(a, b), c))).keep_high(),
-        "v_maximumminimum_f16" => op!(w, o => three16(w, o, |a, b, c| minimum16(maximum16(a, b), c))).keep_high(),
-        "v_pk_minimum_f16" => op!(w, o => packed(w, o, minimum16)),
-        "v_pk_maximum_f16" => op!(w, o => packed(w, o, maximum16)),
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    Some(match op {
+        IsaOp::VMinimumF32 => op!(w, o => two32(w, o, minimum32)),
+        IsaOp::VMaximumF32 => op!(w, o => two32(w, o, maximum32)),
+        IsaOp::VMinimumF16 => op!(w, o => two16(w, o, minimum16)).keep_high(),
+        IsaOp::VMaximumF16 => op!(w, o => two16(w, o, maximum16)).keep_high(),
+        IsaOp::VMinimumF64 => op!(w, o => two64(w, o, minimum64)),
+        IsaOp::VMaximumF64 => op!(w, o => two64(w, o, maximum64)),
+        IsaOp::VMinimummaximumF32 => op!(w, o => three32(w, o, |a, b, c| maximum32(minimum32(a, b), c))),
+        IsaOp::VMaximumminimumF32 => op!(w, o => three32(w, o, |a, b, c| minimum32(maximum32(a, b), c))),
+        IsaOp::VMinimum3F16 => op!(w, o => three16(w, o, |a, b, c| minimum16(minimum16(a, b), c))).keep_high(),
+        IsaOp::VMaximum3F16 => op!(w, o => three16(w, o, |a, b, c| maximum16(maximum16(a, b), c))).keep_high(),
+        IsaOp::VMinimummaximumF16 => op!(w, o => three16(w, o, |a, b, c| maximum16(minimum16(a, b), c))).keep_high(),
+        IsaOp::VMaximumminimumF16 => op!(w, o => three16(w, o, |a, b, c| minimum16(maximum16(a, b), c))).keep_high(),
+        IsaOp::VPkMinimumF16 => op!(w, o => packed(w, o, minimum16)),
+        IsaOp::VPkMaximumF16 => op!(w, o => packed(w, o, maximum16)),
         _ => return None,
     })
 }

@@ -22,6 +22,8 @@
 //! | 8 bits | 0, 1, 2, 3 | 0, 2, 1, 3 | the same |
 //! | | 4, 5 | 0, 2 | 1, 3 |
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::op;
 use super::small::{byte, merge, signs, single};
 use crate::error::FaultKind;
@@ -52,7 +54,8 @@ const WIDE: [(&str, Format); 3] = [("f32", soft::F32), ("f16", soft::F16), ("bf1
 
 impl Scaled {
     /// What an instruction with this name converts, if it is one of these.
-    pub fn of(base: &str) -> Option<Scaled> {
+    pub fn of(op: IsaOp) -> Option<Scaled> {
+        let base = op.name();
         match base.strip_prefix("v_cvt_scalef32_") {
             Some(name) => Scaled::parse(name),
             None => Some(Scaled { selects: true, ..Scaled::parse(base.strip_prefix("v_cvt_scale_")?)? }),
@@ -242,8 +245,8 @@ fn scaled(w: &mut Wave, op: &Op) -> Flow {
     if scaled.narrows { scaled_narrow(w, op, scaled) } else { scaled_widen(w, op, scaled) }
 }
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    let says = Scaled::of(base)?;
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    let says = Scaled::of(op)?;
     let op = op!(scalar w, o => scaled(w, o)).raw_mods().merges();
     Some(op.variant(says.to_bits()).refuses(says.refuses()))
 }

@@ -7,6 +7,8 @@
 //! stochastic rounding takes the next number of the generator for the second half, as the CDNA4 manual's pseudocode does
 //! wherever several numbers are converted; rocjitsu does so for these.
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::op;
 use crate::error::FaultKind;
 use crate::fp::small::{BF8, BF8_FNUZ, BF16, E5M3, F16, FP8, FP8_FNUZ, Rounding, Small, next_random};
@@ -190,39 +192,39 @@ pub(super) const fn signs(k: u32) -> u64 {
 /// Clamp and omod in [`RawMods`].
 const OUTPUT: u64 = 7 << 13;
 
-pub fn lookup(base: &str) -> Option<ValuOp> {
-    Some(match base {
-        "v_cvt_f32_fp8" => op!(scalar w, o => widen8(w, o, false)),
-        "v_cvt_f32_bf8" => op!(scalar w, o => widen8(w, o, true)),
-        "v_cvt_pk_f32_fp8" => op!(scalar w, o => widen_pair(w, o, false)),
-        "v_cvt_pk_f32_bf8" => op!(scalar w, o => widen_pair(w, o, true)),
-        "v_cvt_f16_fp8" => op!(scalar w, o => widen_half(w, o, false)).refuses(OUTPUT),
-        "v_cvt_f16_bf8" => op!(scalar w, o => widen_half(w, o, true)).refuses(OUTPUT),
-        "v_cvt_pk_f16_fp8" => op!(scalar w, o => widen_halves(w, o, false)).refuses(OUTPUT),
-        "v_cvt_pk_f16_bf8" => op!(scalar w, o => widen_halves(w, o, true)).refuses(OUTPUT),
-        "v_cvt_pk_fp8_f32" => op!(scalar w, o => narrow_pair(w, o, false)).raw_mods().merges(),
-        "v_cvt_pk_bf8_f32" => op!(scalar w, o => narrow_pair(w, o, true)).raw_mods().merges(),
-        "v_cvt_pk_fp8_f16" => op!(scalar w, o => narrow_halves(w, o, false)).raw_mods().merges().refuses(signs(0)),
-        "v_cvt_pk_bf8_f16" => {
+pub fn lookup(op: IsaOp) -> Option<ValuOp> {
+    Some(match op {
+        IsaOp::VCvtF32Fp8 => op!(scalar w, o => widen8(w, o, false)),
+        IsaOp::VCvtF32Bf8 => op!(scalar w, o => widen8(w, o, true)),
+        IsaOp::VCvtPkF32Fp8 => op!(scalar w, o => widen_pair(w, o, false)),
+        IsaOp::VCvtPkF32Bf8 => op!(scalar w, o => widen_pair(w, o, true)),
+        IsaOp::VCvtF16Fp8 => op!(scalar w, o => widen_half(w, o, false)).refuses(OUTPUT),
+        IsaOp::VCvtF16Bf8 => op!(scalar w, o => widen_half(w, o, true)).refuses(OUTPUT),
+        IsaOp::VCvtPkF16Fp8 => op!(scalar w, o => widen_halves(w, o, false)).refuses(OUTPUT),
+        IsaOp::VCvtPkF16Bf8 => op!(scalar w, o => widen_halves(w, o, true)).refuses(OUTPUT),
+        IsaOp::VCvtPkFp8F32 => op!(scalar w, o => narrow_pair(w, o, false)).raw_mods().merges(),
+        IsaOp::VCvtPkBf8F32 => op!(scalar w, o => narrow_pair(w, o, true)).raw_mods().merges(),
+        IsaOp::VCvtPkFp8F16 => op!(scalar w, o => narrow_halves(w, o, false)).raw_mods().merges().refuses(signs(0)),
+        IsaOp::VCvtPkBf8F16 => {
             op!(scalar w, o => narrow_halves(w, o, true)).raw_mods().merges().refuses(signs(0) | OUTPUT)
         }
-        "v_cvt_sr_fp8_f32" => {
+        IsaOp::VCvtSrFp8F32 => {
             op!(scalar w, o => stochastic8(w, o, format8(o, false), soft::F32)).raw_mods().merges().refuses(signs(1))
         }
-        "v_cvt_sr_bf8_f32" => {
+        IsaOp::VCvtSrBf8F32 => {
             op!(scalar w, o => stochastic8(w, o, format8(o, true), soft::F32)).raw_mods().merges().refuses(signs(1))
         }
-        "v_cvt_sr_fp8_f16" => {
+        IsaOp::VCvtSrFp8F16 => {
             op!(scalar w, o => stochastic8(w, o, FP8, soft::F16)).raw_mods().merges().refuses(signs(1) | OUTPUT)
         }
-        "v_cvt_sr_bf8_f16" => {
+        IsaOp::VCvtSrBf8F16 => {
             op!(scalar w, o => stochastic8(w, o, BF8, soft::F16)).raw_mods().merges().refuses(signs(1) | OUTPUT)
         }
-        "v_cvt_sr_f16_f32" => op!(scalar w, o => stochastic16(w, o, F16)).raw_mods().merges().refuses(signs(1)),
-        "v_cvt_sr_bf16_f32" => op!(scalar w, o => stochastic16(w, o, BF16)).raw_mods().merges().refuses(signs(1)),
-        "v_cvt_sr_pk_f16_f32" => op!(scalar w, o => stochastic_pair(w, o, F16)).refuses(signs(2)),
-        "v_cvt_sr_pk_bf16_f32" => op!(scalar w, o => stochastic_pair(w, o, BF16)).refuses(signs(2)),
-        "v_prng_b32" => op!(w, o => map1(w, o, next_random)),
+        IsaOp::VCvtSrF16F32 => op!(scalar w, o => stochastic16(w, o, F16)).raw_mods().merges().refuses(signs(1)),
+        IsaOp::VCvtSrBf16F32 => op!(scalar w, o => stochastic16(w, o, BF16)).raw_mods().merges().refuses(signs(1)),
+        IsaOp::VCvtSrPkF16F32 => op!(scalar w, o => stochastic_pair(w, o, F16)).refuses(signs(2)),
+        IsaOp::VCvtSrPkBf16F32 => op!(scalar w, o => stochastic_pair(w, o, BF16)).refuses(signs(2)),
+        IsaOp::VPrngB32 => op!(w, o => map1(w, o, next_random)),
         _ => return None,
     })
 }

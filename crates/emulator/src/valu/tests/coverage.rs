@@ -18,7 +18,9 @@ fn every_vector_opcode_is_known() {
         if !vector(info.format) && !other {
             continue;
         }
-        let found = crate::valu::lookup(info.base).or_else(|| crate::matrix::lookup(info.base)).is_some();
+        let found = crate::valu::lookup(info.op())
+            .or_else(|| crate::matrix::lookup(info.op(), info.mode.target().generation()))
+            .is_some();
         if found {
             known.insert(info.base)
         } else {

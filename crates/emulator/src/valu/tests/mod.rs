@@ -44,7 +44,11 @@ impl Bench {
         self.wave.row_mut(SOURCES[k] + 1).0[lane] = (value >> 32) as u32;
     }
     fn run(&mut self, name: &str) {
-        let handler = super::lookup(name).unwrap_or_else(|| panic!("{name} is unknown")).variants.select();
+        let handler = luthier_isa::op::Op::from_name(name)
+            .and_then(super::lookup)
+            .unwrap_or_else(|| panic!("{name} is unknown"))
+            .variants
+            .select();
         // SAFETY: `select` gives a handler that this processor has the features for; all rows are in the file.
         let _ = unsafe { handler(&mut self.wave, &self.op) };
     }
