@@ -205,8 +205,8 @@ def main() -> int:
             r["unit"],
             f"{r['other']:,.3g}" if "other" in r else "",
             r.get("against", ""),
-            f"{r['ratio']:.1f}x" if "ratio" in r else "",
-            f"{r['least']}x" if "least" in r else "",
+            f"{r['ratio']:.3g}x" if "ratio" in r else "",
+            f"{r['least']:.3g}x" if "least" in r else "",
         )
         for name, r in results.items()
     ]

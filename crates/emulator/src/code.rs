@@ -7,6 +7,8 @@
 //! Blocks may overlap: a branch into the middle of one starts another.
 
 use std::collections::HashMap;
+#[cfg(target_arch = "x86_64")]
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
@@ -15,6 +17,8 @@ use luthier_isa::{Decoder, Inst, Mode};
 use crate::gws::lock;
 use crate::lower::Limits;
 use crate::memory::Memory;
+#[cfg(target_arch = "x86_64")]
+use crate::native::{Native, native_block};
 use crate::op::Op;
 use crate::probe::{Probe, Probing};
 use crate::strict::Looks;
@@ -49,6 +53,11 @@ pub struct Block {
     /// Where its branch leads, and what comes behind it.
     pub taken: Option<Place>,
     pub next: Place,
+    /// Executions in launches that are over.
+    pub executions: AtomicU64,
+    /// Its native form, once a worker has found it hot; none if it has none.
+    #[cfg(target_arch = "x86_64")]
+    pub native: OnceLock<Option<Native>>,
 }
 
 /// Why no block starts at an address.
@@ -80,6 +89,7 @@ pub struct Code {
     high_vgprs: bool,
     probing: Probing,
     longest: usize,
+    wave64: bool,
     blocks: Mutex<HashMap<Place, Known>>,
     /// Micro-ops of them.
     size: AtomicUsize,
@@ -93,6 +103,7 @@ impl Code {
             limits,
             probing,
             longest: LONGEST,
+            wave64: mode.wave() == luthier_isa::Wave::W64,
             blocks: Mutex::default(),
             size: AtomicUsize::new(0),
         }
@@ -123,6 +134,14 @@ impl Code {
         Ok(block)
     }
 
+    /// The micro-ops of a hot block with native code among them, if it has some.
+    #[cfg(target_arch = "x86_64")]
+    pub fn native<'a>(&self, block: &'a Block) -> Option<&'a Native> {
+        // Probes look at instructions one by one.
+        let make = || if block._probes.is_empty() { native_block(&block.ops, self.wave64) } else { None };
+        block.native.get_or_init(make).as_ref()
+    }
+
     pub fn limits(&self) -> Limits {
         self.limits
     }
@@ -147,6 +166,16 @@ impl Block {
     fn is_current(&self, memory: &Memory) -> bool {
         let mut bytes = vec![0; self.bytes.len()];
         memory.read(self.address(), &mut bytes).is_ok() && bytes == *self.bytes
+    }
+
+    /// How often launches that are over have run it.
+    pub fn heat(&self) -> u64 {
+        self.executions.load(Relaxed)
+    }
+
+    /// A launch has run it so often.
+    pub fn warm(&self, executions: u64) {
+        self.executions.fetch_add(executions, Relaxed);
     }
 
     /// Where it starts.

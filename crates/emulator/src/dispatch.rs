@@ -447,14 +447,17 @@ impl Dispatch {
         let asked = &asked[..count];
         let mut ids = [Row::ZERO; 3];
         let (mut x, mut y, mut z) = (first % size[0], first / size[0] % size[1], first / size[0] / size[1]);
-        for lane in 0..active as usize {
+        // A run of work-items that follow one another in x at a time.
+        let mut lane = 0;
+        while lane < active as usize {
+            let end = (active as usize).min(lane + (size[0] - x) as usize);
             for &(row, shift, axis) in asked {
-                ids[row].0[lane] |= [x, y, z][axis] << shift;
+                let (from, step) = ([x, y, z][axis], u32::from(axis == 0));
+                for (id, value) in ids[row].0[lane..end].iter_mut().zip(0..) {
+                    *id |= (from + step * value) << shift;
+                }
             }
-            x += 1;
-            if x == size[0] {
-                (x, y) = (0, y + 1);
-            }
+            (lane, x, y) = (end, 0, y + 1);
             if y == size[1] {
                 (y, z) = (0, z + 1);
             }

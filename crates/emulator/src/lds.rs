@@ -26,6 +26,10 @@ impl Lds {
     pub fn len(&self) -> usize {
         4 * self.words.len()
     }
+    /// Where it is, and its bytes, for native code of the worker that runs the workgroup.
+    pub fn place(&self) -> (*const u8, u32) {
+        (self.words.as_ptr().cast(), self.len() as u32)
+    }
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }

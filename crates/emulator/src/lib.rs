@@ -22,7 +22,7 @@
 //!
 //! ```ignore
 //! struct AddF32;
-//! impl Kernel for AddF32 {
+//! impl Semantics for AddF32 {
 //!     #[inline(always)]
 //!     fn run(w: &mut Wave, op: &Op) -> Flow {
 //!         if w.mode.host32() {
@@ -33,7 +33,7 @@
 //!         }
 //!     }
 //! }
-//! pub fn lookup(base: &str) -> Option<ValuOp> { match base { "v_add_f32" => Some(ValuOp::of::<AddF32>()), .. } }
+//! pub fn lookup(op: IsaOp) -> Option<ValuOp> { match op { IsaOp::VAddF32 => Some(ValuOp::of::<AddF32>()), .. } }
 //! ```
 //!
 //! * `op.src[k]` is the row of the isa operand in `Src0`/`Src1`/`Src2` (or SDWA's S0, `Vsrc0`...), in that order,
@@ -79,6 +79,7 @@
 //! | [`program`] | one worker's view of them: running, counting |
 //! | [`probe`] | what happens before instructions beside them: poison, watching, strict mode |
 //! | [`lower`] | instructions to micro-ops |
+//! | `native` | native code for hot blocks |
 //! | [`op`] | micro-ops and their handlers |
 //! | [`wave`], [`mode`] | the state of a wave, the MODE register |
 //! | [`lanes`], [`masks`] | whole-wave loops, lane masks |
@@ -119,6 +120,8 @@ mod meeting;
 pub mod mem;
 pub mod memory;
 pub mod mode;
+#[cfg(target_arch = "x86_64")]
+mod native;
 pub mod observe;
 pub mod op;
 pub mod packet;

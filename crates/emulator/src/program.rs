@@ -10,7 +10,7 @@ use luthier_isa::Inst;
 
 use crate::code::{Block, Code, Place, Refusal};
 use crate::lower::Limits;
-use crate::op::Flow;
+use crate::op::{Flow, Op};
 use crate::wave::{Registers, Wave};
 
 const UNKNOWN: u32 = u32::MAX;
@@ -18,11 +18,61 @@ const UNKNOWN: u32 = u32::MAX;
 /// A block as one worker knows it.
 struct Entry {
     block: Arc<Block>,
-    /// Executions.
+    /// Executions, and how many make the block hot.
     count: u64,
+    hot: u64,
+    tier: Tier,
     /// The worker's numbers of the blocks that follow.
     taken: u32,
     next: u32,
+}
+
+/// How a worker runs a block: the micro-ops as they were translated, or with native code among them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Tier {
+    Ops,
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "there is native code for x86-64 only"))]
+    Native,
+}
+
+impl Tier {
+    #[inline(always)]
+    fn ops(self, block: &Block) -> &[Op] {
+        #[cfg(target_arch = "x86_64")]
+        if self == Tier::Native
+            && let Some(Some(native)) = block.native.get()
+        {
+            return &native.ops;
+        }
+        &block.ops
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+fn hot() -> u64 {
+    crate::native::hot()
+}
+#[cfg(target_arch = "x86_64")]
+fn is_native(block: &Block) -> bool {
+    matches!(block.native.get(), Some(Some(_)))
+}
+/// How a block that has become hot is run.
+#[cfg(target_arch = "x86_64")]
+fn tier(code: &Code, block: &Block) -> Tier {
+    if code.native(block).is_some() { Tier::Native } else { Tier::Ops }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn hot() -> u64 {
+    u64::MAX
+}
+#[cfg(not(target_arch = "x86_64"))]
+fn is_native(_block: &Block) -> bool {
+    false
+}
+#[cfg(not(target_arch = "x86_64"))]
+fn tier(_code: &Code, _block: &Block) -> Tier {
+    Tier::Ops
 }
 
 /// Why a wave stops running, for now or for good.
@@ -51,10 +101,19 @@ pub struct Program {
     code: Arc<Code>,
     /// The state of the host's code when the launch began.
     epoch: u64,
+    /// Executions after which a block is hot.
+    hot: u64,
     blocks: Vec<Entry>,
     by_place: HashMap<Place, u32>,
     /// Registers that the code which has run so far may have written.
     written: Registers,
+}
+
+impl Drop for Program {
+    /// Launches that are short, and many, make blocks hot too.
+    fn drop(&mut self) {
+        self.blocks.iter().for_each(|entry| entry.block.warm(entry.count));
+    }
 }
 
 /// Where a wave is between two blocks.
@@ -66,7 +125,8 @@ pub enum Cursor {
 
 impl Program {
     pub fn new(code: Arc<Code>, epoch: u64) -> Program {
-        Program { code, epoch, blocks: Vec::new(), by_place: HashMap::new(), written: Registers::default() }
+        let (blocks, by_place, written) = (Vec::new(), HashMap::new(), Registers::default());
+        Program { code, epoch, hot: hot(), blocks, by_place, written }
     }
 
     /// Runs a wave until it stops, for about `budget` instructions; gives the number that it did.
@@ -86,16 +146,19 @@ impl Program {
             }
             let entry = &mut self.blocks[at as usize];
             entry.count += 1;
+            if entry.count == entry.hot {
+                entry.tier = tier(&self.code, &entry.block);
+            }
             let block = &*entry.block;
             done += block.insts.len() as u64;
             let mut flow = Flow::Fall;
             let mut stopped = 0;
-            for op in &block.ops {
+            for op in entry.tier.ops(block) {
                 // SAFETY: the handler was selected for this processor and the op's rows were checked when the
                 // builder made it.
                 flow = unsafe { (op.run)(w, op) };
                 if flow != Flow::Next {
-                    stopped = op.inst;
+                    stopped = w.stopped.take().unwrap_or(op.inst);
                     break;
                 }
             }
@@ -162,7 +225,10 @@ impl Program {
         let block = self.code.block(w, place, self.epoch)?;
         self.written.iter_mut().zip(&block.written).for_each(|(all, more)| *all |= more);
         let at = self.blocks.len() as u32;
-        self.blocks.push(Entry { block, count: 0, taken: UNKNOWN, next: UNKNOWN });
+        // What another worker, or another launch, has found hot is so here from the beginning.
+        let tier = if is_native(&block) { Tier::Native } else { Tier::Ops };
+        let hot = self.hot.saturating_sub(block.heat()).max(1);
+        self.blocks.push(Entry { block, count: 0, hot, tier, taken: UNKNOWN, next: UNKNOWN });
         self.by_place.insert(place, at);
         Ok(at)
     }

@@ -2,6 +2,10 @@
 //!
 //! A block runs from its first address to the next instruction that may not go on to the one after it.
 
+#[cfg(target_arch = "x86_64")]
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicU64;
+
 use luthier_isa::op::Op as IsaOp;
 use luthier_isa::{Inst, VgprMsb};
 
@@ -93,6 +97,9 @@ impl Code {
             written,
             taken: taken_pc.map(|pc| Place { pc, mode }),
             next: Place { pc, mode },
+            executions: AtomicU64::new(0),
+            #[cfg(target_arch = "x86_64")]
+            native: OnceLock::new(),
         })
     }
 

@@ -143,6 +143,8 @@ pub struct Wave {
     pub allocated: u16,
     /// Why the wave cannot go on, after [`Flow::Fault`].
     pub fault: Option<Box<Fault>>,
+    /// Which instruction of its block stopped it, where that is not the micro-op's: several were in one.
+    pub stopped: Option<u16>,
     /// Present in strict mode.
     pub strict: Option<Box<Strict>>,
     /// Present where the launch is watched.
@@ -179,6 +181,7 @@ impl Wave {
             vgpr_block: 0,
             allocated: 0,
             fault: None,
+            stopped: None,
             strict: None,
             observer: None,
             is_watched: false,

@@ -86,13 +86,9 @@ mod tests {
         }
         wave.lds = std::rc::Rc::new(lds);
         let op = Op { dst: 4, src: [0; 3], ..Op::NOTHING };
+        let run = IsaOp::from_name(base).and_then(super::lookup).expect("a transposing load");
         // SAFETY: a plain function; all rows are in the file.
-        assert_eq!(
-            unsafe {
-                luthier_isa::op::Op::from_name(base).and_then(lookup).expect("a transposing load")(&mut wave, &op)
-            },
-            Flow::Next
-        );
+        assert_eq!(unsafe { run(&mut wave, &op) }, Flow::Next);
         for lane in 0..64 {
             for k in 0..elements {
                 let got = packed(|i| wave.rows[4 + i].0[lane], bits as u32, k);

@@ -323,9 +323,9 @@ pub fn lookup(op: IsaOp) -> Option<Handler> {
         // The manual's name for an offset register in units of 64 bytes; the base is a pair of SGPRs as elsewhere.
         _ if name.starts_with("s_scratch_load_dword") => Some(load),
         _ if name.starts_with("s_scratch_store_dword") => Some(store),
-        _ if name.starts_with("s_load_dword") => Some(load),
+        _ if name.starts_with("s_load_dword") || name.starts_with("s_load_b") => Some(load),
         _ if name.starts_with("s_store_dword") => Some(store),
-        _ if name.starts_with("s_buffer_load_dword") => Some(buffer_load),
+        _ if name.starts_with("s_buffer_load_dword") || name.starts_with("s_buffer_load_b") => Some(buffer_load),
         _ if name.starts_with("s_buffer_store_dword") => Some(buffer_store),
         _ => None,
     }

@@ -1,0 +1,114 @@
+//! The host's instructions for each node, with 256-bit vectors (AVX2) or 512-bit ones (AVX-512).
+
+use iced_x86::{Code, Register};
+
+use super::graph::Binary;
+use crate::op::Level;
+
+/// What code is made for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Machine {
+    pub wide: bool,
+}
+
+impl Machine {
+    /// The host's, if native code can be made for it.
+    pub fn of(level: Level) -> Option<Machine> {
+        match level {
+            Level::Base => None,
+            Level::Avx2 => Some(Machine { wide: false }),
+            Level::Avx512 => Some(Machine { wide: true }),
+        }
+    }
+
+    /// Lanes of a vector.
+    pub fn lanes(self) -> u32 {
+        if self.wide { 16 } else { 8 }
+    }
+
+    /// Bytes of a vector.
+    pub fn bytes(self) -> i32 {
+        if self.wide { 64 } else { 32 }
+    }
+
+    /// Vector register `n`.
+    pub fn vector(self, n: usize) -> Register {
+        let first = if self.wide { Register::ZMM0 } else { Register::YMM0 };
+        Register::try_from(first as usize + n).unwrap_or(Register::None)
+    }
+
+    /// Registers that hold values; those behind are for passing use.
+    pub fn registers(self) -> usize {
+        if self.wide { 30 } else { 13 }
+    }
+
+    fn either(self, narrow: Code, wide: Code) -> Code {
+        if self.wide { wide } else { narrow }
+    }
+
+    /// Of two sources, the second in memory or not; none of comparisons with 512 bits, whose result is a mask register.
+    pub fn binary(self, op: Binary) -> Option<Code> {
+        use Code::*;
+        Some(match op {
+            Binary::Add => self.either(VEX_Vpaddd_ymm_ymm_ymmm256, EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32),
+            Binary::Sub => self.either(VEX_Vpsubd_ymm_ymm_ymmm256, EVEX_Vpsubd_zmm_k1z_zmm_zmmm512b32),
+            Binary::Mul => self.either(VEX_Vpmulld_ymm_ymm_ymmm256, EVEX_Vpmulld_zmm_k1z_zmm_zmmm512b32),
+            Binary::And => self.either(VEX_Vpand_ymm_ymm_ymmm256, EVEX_Vpandd_zmm_k1z_zmm_zmmm512b32),
+            Binary::AndNot => self.either(VEX_Vpandn_ymm_ymm_ymmm256, EVEX_Vpandnd_zmm_k1z_zmm_zmmm512b32),
+            Binary::Or => self.either(VEX_Vpor_ymm_ymm_ymmm256, EVEX_Vpord_zmm_k1z_zmm_zmmm512b32),
+            Binary::Xor => self.either(VEX_Vpxor_ymm_ymm_ymmm256, EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32),
+            Binary::MinU => self.either(VEX_Vpminud_ymm_ymm_ymmm256, EVEX_Vpminud_zmm_k1z_zmm_zmmm512b32),
+            Binary::MaxU => self.either(VEX_Vpmaxud_ymm_ymm_ymmm256, EVEX_Vpmaxud_zmm_k1z_zmm_zmmm512b32),
+            Binary::MinS => self.either(VEX_Vpminsd_ymm_ymm_ymmm256, EVEX_Vpminsd_zmm_k1z_zmm_zmmm512b32),
+            Binary::MaxS => self.either(VEX_Vpmaxsd_ymm_ymm_ymmm256, EVEX_Vpmaxsd_zmm_k1z_zmm_zmmm512b32),
+            Binary::Shl => self.either(VEX_Vpsllvd_ymm_ymm_ymmm256, EVEX_Vpsllvd_zmm_k1z_zmm_zmmm512b32),
+            Binary::Shr => self.either(VEX_Vpsrlvd_ymm_ymm_ymmm256, EVEX_Vpsrlvd_zmm_k1z_zmm_zmmm512b32),
+            Binary::Sar => self.either(VEX_Vpsravd_ymm_ymm_ymmm256, EVEX_Vpsravd_zmm_k1z_zmm_zmmm512b32),
+            Binary::AddF => self.either(VEX_Vaddps_ymm_ymm_ymmm256, EVEX_Vaddps_zmm_k1z_zmm_zmmm512b32_er),
+            Binary::SubF => self.either(VEX_Vsubps_ymm_ymm_ymmm256, EVEX_Vsubps_zmm_k1z_zmm_zmmm512b32_er),
+            Binary::MulF => self.either(VEX_Vmulps_ymm_ymm_ymmm256, EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er),
+            Binary::MinF => self.either(VEX_Vminps_ymm_ymm_ymmm256, EVEX_Vminps_zmm_k1z_zmm_zmmm512b32_sae),
+            Binary::MaxF => self.either(VEX_Vmaxps_ymm_ymm_ymmm256, EVEX_Vmaxps_zmm_k1z_zmm_zmmm512b32_sae),
+            Binary::Equal if !self.wide => VEX_Vpcmpeqd_ymm_ymm_ymmm256,
+            Binary::GreaterS if !self.wide => VEX_Vpcmpgtd_ymm_ymm_ymmm256,
+            Binary::Equal | Binary::GreaterS => return None,
+        })
+    }
+
+    /// By a constant.
+    pub fn shift(self, op: Binary) -> Code {
+        use Code::*;
+        match op {
+            Binary::Shl => self.either(VEX_Vpslld_ymm_ymm_imm8, EVEX_Vpslld_zmm_k1z_zmmm512b32_imm8),
+            Binary::Sar => self.either(VEX_Vpsrad_ymm_ymm_imm8, EVEX_Vpsrad_zmm_k1z_zmmm512b32_imm8),
+            _ => self.either(VEX_Vpsrld_ymm_ymm_imm8, EVEX_Vpsrld_zmm_k1z_zmmm512b32_imm8),
+        }
+    }
+
+    pub fn load(self) -> Code {
+        self.either(Code::VEX_Vmovups_ymm_ymmm256, Code::EVEX_Vmovups_zmm_k1z_zmmm512)
+    }
+
+    pub fn store(self) -> Code {
+        self.either(Code::VEX_Vmovups_ymmm256_ymm, Code::EVEX_Vmovups_zmmm512_k1z_zmm)
+    }
+
+    /// A word of memory in all lanes.
+    pub fn broadcast(self) -> Code {
+        self.either(Code::VEX_Vbroadcastss_ymm_m32, Code::EVEX_Vbroadcastss_zmm_k1z_xmmm32)
+    }
+
+    pub fn float_of_signed(self) -> Code {
+        self.either(Code::VEX_Vcvtdq2ps_ymm_ymmm256, Code::EVEX_Vcvtdq2ps_zmm_k1z_zmmm512b32_er)
+    }
+
+    /// first = first * second + third
+    pub fn fma213(self) -> Code {
+        self.either(Code::VEX_Vfmadd213ps_ymm_ymm_ymmm256, Code::EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er)
+    }
+
+    /// first = second * third + first
+    pub fn fma231(self) -> Code {
+        self.either(Code::VEX_Vfmadd231ps_ymm_ymm_ymmm256, Code::EVEX_Vfmadd231ps_zmm_k1z_zmm_zmmm512b32_er)
+    }
+}

@@ -1,0 +1,283 @@
+//! Native code against the interpreter: rows, masks and scalars are the same, bit for bit, after random runs.
+
+use std::rc::Rc;
+
+use luthier_isa::op::Op as IsaOp;
+
+use super::graph::Graph;
+use super::machine::Machine;
+use super::{forms, native_on};
+use crate::lds::Lds;
+use crate::mem::ds_words::Words;
+use crate::mem::flat::Encoded;
+use crate::mem::{Action, Transfer};
+use crate::mode::Mode;
+use crate::op::{Flow, Kind, Level, Op, Semantics, Variants, level};
+use crate::registry::ValuOp;
+use crate::wave::{Row, Wave, rows, scalar};
+use crate::{lower, valu};
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u32 {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (self.0 >> 32) as u32
+    }
+    fn below(&mut self, n: usize) -> usize {
+        self.next() as usize % n
+    }
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+    /// A word as operands have it; one in `rare` is a NaN, an infinity, a denormal or a zero.
+    fn word(&mut self, rare: usize) -> u32 {
+        const SPECIAL: [u32; 12] = [
+            0x7fc0_0000,
+            0x7f80_0001,
+            0xffc1_2345,
+            0x7f80_0000,
+            0xff80_0000,
+            0,
+            0x8000_0000,
+            1,
+            0x8000_0001,
+            0x007f_ffff,
+            !0,
+            0x7f7f_ffff,
+        ];
+        match self.below(4) {
+            _ if self.below(rare) == 0 => self.of(&SPECIAL),
+            0 => self.next() & 63,
+            // Floats whose sums and products are neither infinite nor denormal.
+            1 | 2 => self.next() & 0x83ff_ffff | 0x3c00_0000,
+            _ => self.next() & 0xbfff_ffff,
+        }
+    }
+}
+
+/// Machines that this host can be.
+fn machines() -> Vec<Machine> {
+    let levels = [Level::Avx2, Level::Avx512];
+    let reach = match level() {
+        Level::Base => 0,
+        Level::Avx2 => 1,
+        Level::Avx512 => 2,
+    };
+    levels[..reach].iter().filter_map(|&level| Machine::of(level)).collect()
+}
+
+/// Vector operations that have a native form, with what the interpreter does.
+fn operations() -> Vec<(IsaOp, ValuOp)> {
+    let has_form = |operation: IsaOp| {
+        // Some take no shift but by a constant.
+        let src = [rows::CONST + 3; 3];
+        let op = Op { kind: Kind::of(operation), src, sdst: 20, ssrc: 22, ..Op::NOTHING };
+        forms::add(&mut Graph::default(), &op, true).is_ok()
+    };
+    let all = IsaOp::all().iter().filter(|&&operation| has_form(operation));
+    all.filter_map(|&operation| Some((operation, valu::lookup(operation)?))).collect()
+}
+
+const REGISTERS: u16 = 24;
+/// Those that hold addresses of LDS, and are not written.
+const ADDRESSES: [u16; 4] = [20, 21, 22, 23];
+const LDS: usize = 4096;
+const MASKS: [u8; 4] = [scalar::VCC, 20, 22, 40];
+
+/// A load from LDS.
+fn lds_load(random: &mut Random, inst: u16) -> Op {
+    let words = 1 + random.below(4) as u8;
+    let offset = |random: &mut Random| 4 * random.below(200) as u64;
+    let imm2 = Encoded::new(Action::Load(Transfer::Words), words).0;
+    let dst = random.below(12) as u16;
+    let op = Op { dst, src: [random.of(&ADDRESSES), 0, 0], imm: offset(random), imm2, inst, ..Op::NOTHING };
+    if random.below(2) == 0 {
+        let run = Variants::of::<Words<false>>().select();
+        return Op { run, kind: Words::<false>::KIND, ..op };
+    }
+    let run = Variants::of::<Words<true>>().select();
+    Op { run, kind: Words::<true>::KIND, imm: op.imm | offset(random) << 32, ..op }
+}
+
+/// An instruction: perhaps a scalar, a constant or a modifier for its first source, and the operation.
+fn instruction(random: &mut Random, (operation, valu): (IsaOp, ValuOp), inst: u16, ops: &mut Vec<Op>) {
+    let register = |random: &mut Random| match random.below(8) {
+        0 => rows::CONST + random.below(usize::from(rows::CONSTS)) as u16,
+        _ => rows::VGPR + random.below(usize::from(REGISTERS)) as u16,
+    };
+    let mut src = [0; 3].map(|_| register(random));
+    let dst = rows::VGPR + random.below(19) as u16;
+    let prepared = match random.below(6) {
+        0 => Some(lower::native_tests::splat(Op {
+            dst: rows::TEMP,
+            src: [random.of(&[3, 21, 30]), 0, 0],
+            ..Op::NOTHING
+        })),
+        1 => {
+            let imm = random.word(4).into();
+            Some(lower::native_tests::splat_constant(Op { dst: rows::TEMP, imm, ..Op::NOTHING }))
+        }
+        2 => {
+            let (imm, imm2) = (random.of(&[0xffff_ffff, 0x7fff_ffff]), random.of(&[0, 0x8000_0000]));
+            let op = Op { dst: rows::TEMP, src: [src[0], 0, 0], imm, imm2, ..Op::NOTHING };
+            Some(lower::native_tests::and_xor(op))
+        }
+        3 => {
+            let (imm, imm2) = (random.of(&[0, 8, 16, 24]), random.of(&[8, 16, 8 | 1 << 32, 16 | 1 << 32]));
+            let op = Op { dst: rows::TEMP, src: [src[0], 0, 0], imm, imm2, ..Op::NOTHING };
+            Some(lower::native_tests::extract(op))
+        }
+        _ => None,
+    };
+    if let Some(op) = prepared {
+        ops.push(Op { inst, ..op });
+        src[0] = rows::TEMP;
+    }
+    if valu.accumulates {
+        src[2] = dst;
+    }
+    let (sdst, ssrc) = (random.of(&MASKS), random.of(&MASKS));
+    let kind = Kind::of(operation);
+    let imm = if valu.raw_mods { (random.next() & 0x1fff).into() } else { 0 };
+    let run = valu.variants.select();
+    ops.push(Op { run, kind, dst, src, sdst, ssrc, imm, imm2: valu.variant, inst, ..Op::NOTHING });
+}
+
+fn wave(seed: u64, wave64: bool, exec: u64, mode: u32, rare: usize) -> Wave {
+    let mut random = Random(seed);
+    let mut w = Wave::new();
+    w.set_lanes(if wave64 { 64 } else { 32 });
+    w.mode = Mode(mode);
+    for row in 0..REGISTERS {
+        *w.row_mut(rows::VGPR + row) = Row(std::array::from_fn(|_| random.word(rare)));
+    }
+    for code in 0..scalar::FIRST_CONST {
+        w.s[usize::from(code)] = random.word(8);
+    }
+    w.set_exec(exec);
+    w.lds = Rc::new(Lds::new(LDS));
+    for word in 0..LDS as u32 / 4 {
+        w.lds.store32(4 * word, random.word(rare)).expect("inside");
+    }
+    for row in ADDRESSES {
+        let (first, how) = (4 * random.below(400) as u32, random.below(5));
+        let addresses = std::array::from_fn(|lane| match how {
+            0 => first,
+            1 => first + 4 * lane as u32,
+            2 => first + 4 * (lane as u32 % 16),
+            3 => 4 * random.below(800) as u32,
+            // Some are outside, or within a word.
+            _ => first + 8 * lane as u32 + if random.below(40) == 0 { random.next() } else { 0 },
+        });
+        *w.row_mut(row) = Row(addresses);
+    }
+    w
+}
+
+fn run(w: &mut Wave, ops: &[Op]) {
+    for op in ops {
+        // SAFETY: handlers of this host, on rows that there are.
+        assert_eq!(unsafe { (op.run)(w, op) }, Flow::Next);
+    }
+}
+
+/// Runs both, and says how many micro-ops fewer there are with native code.
+fn compare(machine: Machine, ops: &[Op], wave64: bool, seed: u64, mode: u32, rare: usize) -> usize {
+    let Some(native) = native_on(machine, ops, wave64) else { return 0 };
+    let mut random = Random(seed ^ 0x1234_5678);
+    let some = u64::from(random.next()) << 32 | u64::from(random.next());
+    for exec in [!0, some, 0, 0x8000_0001, 0x00ff_0000_ff00_00ff] {
+        let [mut ours, mut theirs] = [0; 2].map(|_| wave(seed, wave64, exec, mode, rare));
+        run(&mut ours, &native.ops);
+        run(&mut theirs, ops);
+        assert_eq!(ours.s, theirs.s, "scalars: {machine:?} wave64 {wave64} exec {exec:#x} seed {seed}");
+        for row in 0..=REGISTERS {
+            let (ours, theirs) = (ours.row(row).0, theirs.row(row).0);
+            let lane = (0..64).find(|&lane| ours[lane] != theirs[lane]);
+            if let Some(lane) = lane {
+                let names: Vec<_> = ops.iter().map(|op| (op.kind.operation(), op.dst, op.src)).collect();
+                panic!(
+                    "v{row} lane {lane}: {:#x}, not {:#x}: {machine:?} wave64 {wave64} exec {exec:#x} seed {seed} {names:?}",
+                    ours[lane], theirs[lane]
+                );
+            }
+        }
+    }
+    ops.len() - native.ops.len()
+}
+
+const HOST: u32 = 0xf0;
+
+#[test]
+fn each_operation_computes_what_the_interpreter_does() {
+    let operations = operations();
+    assert!(operations.len() > 80, "{} operations have a native form", operations.len());
+    let machines = machines();
+    for (number, &operation) in operations.iter().enumerate() {
+        for (machine, wave64) in machines.iter().flat_map(|&machine| [(machine, true), (machine, false)]) {
+            for seed in 0..12 {
+                let mut random = Random(seed * 1000 + number as u64);
+                let mut ops = Vec::new();
+                (0..4).for_each(|inst| instruction(&mut random, operation, inst, &mut ops));
+                for mode in [HOST, 0, HOST | 0x200, HOST | 1] {
+                    compare(machine, &ops, wave64, seed, mode, if seed % 2 == 0 { 4 } else { 400 });
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn random_runs_compute_what_the_interpreter_does() {
+    let operations = operations();
+    let rounds = std::env::var("LUTHIER_NATIVE_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
+    let mut replaced = 0;
+    for machine in machines() {
+        for seed in 0..rounds {
+            let mut random = Random(seed);
+            let mut ops = Vec::new();
+            let length = 1 + random.below(220);
+            let loads = random.of(&[4, 1000]);
+            for inst in 0..length as u16 {
+                if random.below(loads) == 0 {
+                    ops.push(lds_load(&mut random, inst));
+                    continue;
+                }
+                let operation = random.of(&operations);
+                instruction(&mut random, operation, inst, &mut ops);
+            }
+            // Where NaNs are rare, whole runs are native; where they are not, some lanes are.
+            let rare = random.of(&[3, 100, 100_000]);
+            let mode = random.of(&[HOST, HOST, HOST, HOST | 0x200, 0]);
+            replaced += compare(machine, &ops, seed % 2 == 0, seed, mode, rare);
+        }
+    }
+    assert!(machines().is_empty() || replaced > 1000, "{replaced} micro-ops were saved");
+}
+
+#[test]
+fn what_has_no_native_form_stays_between_runs() {
+    let Some(machine) = machines().pop() else { return };
+    let add = valu::lookup(IsaOp::VAddU32).expect("an operation").variants.select();
+    let add = Op { run: add, kind: Kind::of(IsaOp::VAddU32), dst: 1, src: [1, 2, 0], ..Op::NOTHING };
+    let foreign = Op { run: Variants::scalar::<Foreign>().select(), ..Op::NOTHING };
+    let ops: Vec<Op> = [add, add, add, foreign, add, add, add, add, foreign, add, add]
+        .into_iter()
+        .zip(0..)
+        .map(|(op, inst)| Op { inst, ..op })
+        .collect();
+    let native = native_on(machine, &ops, true).expect("runs of three and four");
+    // The last two are not worth a call.
+    assert_eq!(native.ops.iter().map(|op| op.inst).collect::<Vec<_>>(), [0, 3, 4, 8, 9, 10]);
+    assert_eq!(compare(machine, &ops, true, 7, HOST, 100), 5);
+}
+
+/// s40 and v1's first lane change places.
+struct Foreign;
+impl Semantics for Foreign {
+    fn run(w: &mut Wave, _op: &Op) -> Flow {
+        std::mem::swap(&mut w.s[40], &mut w.rows[1].0[0]);
+        Flow::Next
+    }
+}
