@@ -284,6 +284,9 @@ impl fmt::Display for TargetId {
     }
 }
 
+/// LLVM's environment of code whose generic address space is 0, which all code has had for years.
+const ENVIRONMENT: &str = "-amdhsa-amdgiz-";
+
 impl FromStr for TargetId {
     type Err = LoadError;
 
@@ -291,10 +294,12 @@ impl FromStr for TargetId {
     /// (`hipv4-amdgcn-amd-amdhsa--gfx90a`).
     fn from_str(text: &str) -> Result<TargetId, LoadError> {
         let bad = |reason| LoadError::BadTargetId { text: text.chars().take(200).collect(), reason };
-        // The processor follows the triple's empty environment component; generic names contain single dashes only.
-        let id = match text.rfind("--") {
-            Some(at) => &text[at + 2..],
-            None => match text.find("-gfx") {
+        // The processor follows the triple's empty environment component; generic names contain single dashes only. XLA's
+        // triple has an environment, and an empty vendor.
+        let id = match (text.split_once(ENVIRONMENT), text.rfind("--")) {
+            (Some((_, id)), _) => id,
+            (None, Some(at)) => &text[at + 2..],
+            (None, None) => match text.find("-gfx") {
                 Some(at) => &text[at + 1..],
                 None => text,
             },
@@ -329,5 +334,19 @@ impl FromStr for TargetId {
             }
         }
         Ok(target)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::TargetId;
+
+    #[test]
+    fn a_target_id_is_found_behind_every_triple_that_compilers_write() {
+        for triple in ["", "amdgcn-amd-amdhsa--", "hipv4-amdgcn-amd-amdhsa--", "amdgcn--amdhsa-amdgiz-"] {
+            let id: TargetId = format!("{triple}gfx942:sramecc+:xnack-").parse().expect("known");
+            assert_eq!(id.to_string(), "gfx942:sramecc+:xnack-", "{triple}");
+        }
+        assert!("amdgcn--amdhsa-amdgiz-".parse::<TargetId>().is_err());
     }
 }
