@@ -119,7 +119,7 @@ _Place = tuple[int | None, int | None]
 
 
 class _Graph:
-    """Edges with an amount and a cost, of which a spanning tree is to have no increments."""
+    """Edges with an amount and a cost; those of a spanning tree are to have no increments."""
 
     def __init__(self, nodes: int):
         #: Cost, both ends, amount, and the place that it stands for.

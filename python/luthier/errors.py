@@ -57,7 +57,7 @@ class RejectedError(InstrumentError):
 
 
 class NothingInsertedError(RejectedError):
-    """A tool of which nothing could be inserted, with ``on_rejected="warn"``: it would say 0 of what it has not seen."""
+    """Nothing of a tool could be inserted, with ``on_rejected="warn"``: it would say 0 about what it has not seen."""
 
 
 class RejectedWarning(UserWarning):
@@ -96,7 +96,7 @@ class StrictError(LuthierError):
 
 
 class FindingWarning(UserWarning):
-    """What strict mode found in a launch that somebody else began, as Triton does."""
+    """What strict mode found in a launch that another library began, as Triton does."""
 
 
 class ArgumentError(LuthierError):

@@ -25,7 +25,7 @@ BY_BLOCK = 1.15
 
 
 def _elapsed(command: list, threads: int | None, repeat: int) -> float:
-    """Seconds on the clock of the fastest of some runs, with so many threads."""
+    """Seconds on the clock of the fastest of some runs, with ``threads`` threads."""
     environment = os.environ | ({} if threads is None else {"RAYON_NUM_THREADS": str(threads)})
     # Of an installed package, Python has compiled the modules before.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)

@@ -1,6 +1,6 @@
 //! When launches are over: a signal of ours stands in the packet, and what waits for the application's is told by us.
 //!
-//! A packet without a signal, if nobody wants to hear of its end, has its kernel's instead, which only counts.
+//! A packet without a signal, if no tool wants to hear of its end, has its kernel's instead, which only counts.
 //!
 //! The runtime says that a signal has changed by calling a handler. It has one thread for all handlers, which one of the
 //! application's may hold up, to wait for a launch perhaps. So a thread of ours looks, too, and says what the runtime has not
@@ -21,7 +21,7 @@ use crate::thread;
 
 /// Where `amd_signal_t` has the times at which its kernel has begun and ended.
 const TIMES: usize = 32;
-/// How often our thread looks. A launch that is over twice is one of which the runtime has not said so in time.
+/// How often our thread looks. A launch that is over at two looks in a row is one whose end the runtime has not told in time.
 const LOOK: Duration = Duration::from_millis(2);
 /// How often it looks in vain before it sleeps until there is a launch.
 const IN_VAIN: u32 = 50;
@@ -73,7 +73,7 @@ fn look(session: &Session) {
     }
 }
 
-/// Sees to the launches that are over and of which the runtime has said nothing yet: it, or the process, ends.
+/// Sees to the launches that are over and whose end the runtime has not told yet: it, or the process, ends.
 pub fn settle(session: &Session) {
     session.followed.found(|under| is_over(session, under), |under| finished(session, under));
     // Another thread may be about to say so of others.

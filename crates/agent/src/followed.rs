@@ -70,7 +70,7 @@ impl Followed {
         state.idle.extend(signal);
     }
 
-    /// Has `tell` say that a launch is over, as the runtime has just said; if nobody has said so yet.
+    /// Has `tell` say that a launch is over, as the runtime has just said; if that was not told yet.
     pub fn heard(&self, number: u64, tell: impl FnOnce(&Under)) {
         let mut state = self.lock();
         let Some(under) = state.under_way.remove(&number) else {
@@ -149,7 +149,7 @@ impl Followed {
         let mut state = patiently(|| match self.state.try_lock() {
             Ok(state) => Some(state),
             Err(TryLockError::Poisoned(state)) => Some(state.into_inner()),
-            // By a thread that has come to its end in here, or by one that a fork has left behind: nobody looks then.
+            // By a thread that has come to its end in here, or by one that a fork has left behind: that is not looked at.
             Err(TryLockError::WouldBlock) => None,
         });
         if let Some(state) = &mut state {

@@ -20,7 +20,7 @@ pub const ERROR: Status = 0x1000;
 pub struct Handle(pub u64);
 
 impl Handle {
-    /// In the place of a pointer that nobody follows.
+    /// In the place of a pointer that is never followed.
     pub fn to_pointer(self) -> *mut c_void {
         std::ptr::without_provenance_mut(self.0 as usize)
     }

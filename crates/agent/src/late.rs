@@ -15,7 +15,7 @@ pub struct Late {
     pub slot: usize,
 }
 
-/// Those that nobody has asked the controller about yet.
+/// Those that the controller was not asked about yet.
 #[derive(Default)]
 pub struct Waiting {
     kernels: Mutex<Vec<Late>>,
@@ -47,7 +47,7 @@ impl Waiting {
 fn instrument() {
     while let Some(session) = current().filter(|s| s.is_active()) {
         session.waiting.wait();
-        // Whoever has the link may take some of them away.
+        // The thread that has the link may take some of them away.
         let mut link = lock(&session.link);
         let first = lock(&session.waiting.kernels).first().map(|kernel| kernel.slot);
         for Late { address, object, slot } in session.waiting.take(|kernel| Some(kernel.slot) == first) {

@@ -100,7 +100,7 @@ impl Session {
         if !self.is_active() {
             return None;
         }
-        // Whoever waits for an answer has the link first: other threads wait there, and not for what is loaded.
+        // A thread that waits for an answer has the link first: other threads wait there, and not for what is loaded.
         let link = self.wants.wait.then(|| lock(&self.link));
         let mut code = self.code_mut();
         // Another thread may have asked meanwhile.
@@ -186,7 +186,7 @@ impl Session {
         match self.code_mut().object_at(address).filter(|o| o.number == number) {
             Some(object) => object.ours.push((executable, bytes)),
             None => {
-                // SAFETY: made above, and nobody else has it.
+                // SAFETY: made above, and nothing else has it.
                 unsafe { (self.runtime().executable_destroy)(executable) };
                 return Err(GONE.into());
             }

@@ -11,7 +11,7 @@ use crate::message::{Asked, LONGEST, MOST_FILES, Said};
 #[derive(Debug)]
 pub enum LinkError {
     Io(io::Error),
-    /// The controller is somebody else's.
+    /// The controller is another user's.
     User {
         theirs: u32,
         ours: u32,
@@ -40,7 +40,7 @@ impl From<io::Error> for LinkError {
 
 /// How long an answer is looked for before the thread sleeps: to be woken takes as long as most answers.
 const PATIENCE: Duration = Duration::from_micros(50);
-/// Where that was in vain, perhaps because the controller waits for this processor, so many answers are slept for.
+/// Where that was in vain, perhaps because the controller waits for this processor, the next answers (this many) are slept for.
 const SLEEPS: u32 = 64;
 
 pub struct Link {
@@ -190,7 +190,7 @@ impl Link {
     }
 }
 
-/// The files that came with a message; they are closed if nobody takes them.
+/// The files that came with a message; they are closed if they are not taken.
 fn received(header: &libc::msghdr) -> Vec<OwnedFd> {
     let mut files = Vec::new();
     // SAFETY: the kernel has filled in the records and their length.

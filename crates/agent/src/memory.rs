@@ -76,7 +76,7 @@ impl Shared {
     /// # Safety
     /// `from` can be read, as many bytes as there are here.
     pub unsafe fn fill(&self, from: *const u8) {
-        // SAFETY: the caller's promise; the mapping is new, nobody else has it.
+        // SAFETY: the caller's promise; the mapping is new, nothing else has it.
         unsafe { std::ptr::copy_nonoverlapping(from, self.start.as_ptr().cast(), self.len) };
     }
 

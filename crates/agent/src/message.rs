@@ -21,7 +21,7 @@ pub struct Gpu {
 #[derive(Debug, Serialize)]
 #[serde(tag = "message", rename_all = "snake_case")]
 pub enum Said<'a> {
-    /// The first one, with the ledger of launches and a word for each function that can be wrapped, of which `functions`
+    /// The first one, with the ledger of launches and a word for each function that can be wrapped; `functions`
     /// says how many there are.
     Hello {
         version: u32,
@@ -158,9 +158,9 @@ impl Said<'_> {
 pub struct Rule {
     /// Only those of this size, in work-items; 0 for any.
     pub grid: [u32; 3],
-    /// Of those, only so many; 0 for all.
+    /// At most this many of those; 0 for all.
     pub first: u64,
-    /// Of those, the first and then each of so many.
+    /// Of those, the first and then every n-th.
     pub every: u64,
 }
 
@@ -184,7 +184,7 @@ pub enum Asked {
         /// Numbers of functions that are to be wrapped.
         wrap: Vec<usize>,
     },
-    /// Memory of so many bytes for the object of the launch that is waiting, all zero.
+    /// Zeroed memory of `size` bytes for the object of the launch that is waiting.
     Allocate { size: u64 },
     /// The launch runs the kernel with its descriptor at this vaddr in the object that comes with this, and so do later ones,
     /// if one of the rules, where there are any, has it so. The private segment grows by so many bytes, and so does LDS:

@@ -100,7 +100,7 @@ impl Runtime {
     /// A new signal.
     pub fn signal(&self) -> Option<Handle> {
         let mut made = Handle(0);
-        // SAFETY: a signal that anybody may wait for.
+        // SAFETY: a signal that any thread may wait for.
         let status = unsafe { (self.signal_create)(1, 0, std::ptr::null(), &raw mut made) };
         (status == hsa::SUCCESS).then_some(made)
     }
@@ -238,7 +238,7 @@ impl Runtime {
             self.loaded(object)
         })();
         if loaded.is_err() {
-            // SAFETY: made above, and nobody else has it.
+            // SAFETY: made above, and nothing else has it.
             unsafe { (self.executable_destroy)(executable) };
         }
         loaded.map(|loaded| (executable, loaded))

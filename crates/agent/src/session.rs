@@ -113,7 +113,7 @@ pub fn current_or_new() -> Option<&'static Session> {
     }
 }
 
-/// Whether anybody has asked for the agent.
+/// Whether the agent was asked for.
 pub fn has_controller() -> bool {
     std::env::var_os(SOCKET).is_some()
 }
@@ -136,7 +136,7 @@ extern "C" fn in_child() {
     let Some(session) = current() else { return };
     session.retire();
     calls::obey(std::ptr::null_mut());
-    // SAFETY: the child's copy, which nobody uses any more.
+    // SAFETY: the child's copy, which is not used any more.
     unsafe { libc::close(session.socket) };
     if session.hsa.get().is_none() {
         // It may use a GPU itself, and is then a process like any other.

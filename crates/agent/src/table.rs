@@ -33,7 +33,7 @@ impl Part {
             Part::Image => &functions::IMAGE,
         }
     }
-    /// How many functions of later versions stand before one, in a table of so many entries. Three times ROCm has put new
+    /// How many functions of later versions stand before one, in a table of this many entries. Three times ROCm has put new
     /// ones between the others of AMD's table, under the same major version; all that came later is at the end.
     fn inserted(self, index: usize, entries: usize) -> usize {
         // What stands behind the new ones in 5.2.3's order, how many there are, and entries of the first table with them.

@@ -13,7 +13,7 @@ use luthier_isa::Reg;
 use luthier_loader::CodeObject;
 use support::*;
 
-/// A kernel with so many places at which SCC is live, each behind one at which it is not.
+/// A kernel with `pairs` places at which SCC is live, each behind one at which it is not.
 fn kernel(pairs: usize) -> Option<CodeObject> {
     let mut source = String::from(".text\n.protected k\n.globl k\n.p2align 8\n.type k,@function\nk:\n");
     for n in 0..pairs {

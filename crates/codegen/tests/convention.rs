@@ -64,7 +64,7 @@ fn made_in_free_registers(object: &CodeObject, template: &Arc<Template>) -> Code
 
 #[test]
 fn without_scratch_a_hook_is_refused_by_name() {
-    // Whoever decides how large the stack is leaves no place behind it.
+    // A kernel that decides how large its stack is leaves no place behind it.
     let source = "
         .amdgcn_target \"amdgcn-amd-amdhsa--gfx90a\"
         .text

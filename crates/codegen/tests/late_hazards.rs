@@ -1,4 +1,4 @@
-//! Hazards that outlast the twenty instructions that placement looks back, and those of which the application has one half
+//! Hazards that outlast the twenty instructions that placement looks back, and those one half of which is the application's
 //! on either side of a hook: strict mode finds nothing in what was placed, nor does the checker.
 
 mod support;

@@ -1,5 +1,5 @@
 //! Source lines in instrumented objects, as LLVM's tools read them: the copy of an instruction has the lines, functions and
-//! inlined calls of the instruction, and an inserted one has those of the instruction in front of which it stands.
+//! inlined calls of the instruction, and an inserted one has those of the instruction that it stands before.
 
 mod support;
 

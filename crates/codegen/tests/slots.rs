@@ -188,7 +188,7 @@ fn check(mode: Mode, touched: Touched) -> Result<Report, String> {
     device.read(address, &mut bytes).unwrap();
     let told: Vec<u64> = bytes.chunks_exact(8).map(|b| u64::from_le_bytes(b.try_into().unwrap())).collect();
     let (waves, places) = (2, report.app_instructions);
-    // Switching lanes on takes two instructions in waves of 64, of which the first switches the lower ones.
+    // Switching lanes on takes two instructions in waves of 64; the first switches the lower ones.
     let halves = if w.wide { 2 } else { 1 };
     let none_on = waves * (FEW as u64 + halves);
     let one_on = waves * (FEW as u64 + halves);

@@ -76,7 +76,7 @@ impl Account {
         // SAFETY: plain structure of numbers, all of the file.
         let mut lock: libc::flock = unsafe { std::mem::zeroed() };
         lock.l_type = libc::F_RDLCK as libc::c_short;
-        // SAFETY: as above. It is for whoever waits for all processes: without it, this one is not waited for.
+        // SAFETY: as above. It is for the command that waits for all processes: without it, this one is not waited for.
         unsafe { libc::fcntl(account.file.as_raw_fd(), libc::F_SETLK, &raw const lock) };
         Ok(account)
     }

@@ -9,7 +9,7 @@ use crate::abi::{Event, MemoryFault, Status, event_type};
 
 /// Events of a process, as KFD has it.
 pub const MOST: usize = 4096;
-/// Waits of so many milliseconds and more have no end.
+/// Waits of this many milliseconds and more have no end.
 const FOR_EVER: u32 = 0xffff_fffe;
 
 #[derive(Default)]
@@ -23,7 +23,7 @@ struct Slot {
 }
 
 impl Slot {
-    /// All who wait go on; without anybody, or if it is to be reset by hand, the event remembers.
+    /// All that wait go on; where no thread waits, or if it is to be reset by hand, the event remembers.
     fn fire(&mut self) {
         self.fired += 1;
         self.set = self.manual || self.waiting == 0;
@@ -157,7 +157,7 @@ impl Events {
         }
     }
 
-    /// Tells every event that is about memory of a fault; false if nobody would hear of it.
+    /// Tells every event that is about memory of a fault; false if no thread would hear of it.
     pub fn fault(&self, fault: MemoryFault) -> bool {
         let mut state = self.lock();
         let mut heard = false;
@@ -180,7 +180,7 @@ impl Events {
         let end = (milliseconds < FOR_EVER).then(|| Instant::now() + Duration::from_millis(milliseconds.into()));
         let mut state = self.lock();
         let ids = events.iter().map(|&event| Events::number(&state, event)).collect::<Result<Vec<_>, _>>()?;
-        // Those that were set before anybody waited, and how often each was set up to now.
+        // Those that were set before any thread waited, and how often each was set up to now.
         let mut waits: Vec<(usize, bool, u64)> = Vec::with_capacity(ids.len());
         for id in ids {
             let slot = &mut state.slots[id];
@@ -203,7 +203,7 @@ impl Events {
                     self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
                 }
             };
-            // Whoever waits for an event that is destroyed meanwhile has nothing to wait for.
+            // A thread that waits for an event that is destroyed meanwhile has nothing to wait for.
             if events.iter().zip(&waits).any(|(event, wait)| Events::number(&state, *event) != Ok(wait.0)) {
                 break Err(Status::InvalidHandle);
             }

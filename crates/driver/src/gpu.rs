@@ -41,7 +41,7 @@ impl Gpu {
         self.view.node - u32::from(!self.config().apu)
     }
 
-    /// Where launches and findings are written down, if anybody wants to know.
+    /// Where launches and findings are written down, if they are wanted.
     pub fn account(&self) -> Option<&Account> {
         (*self.account).as_ref()
     }

@@ -26,7 +26,7 @@
 //! * The value of a signal changes last: the program may destroy the signal at once.
 //! * Locks are held for moments; nothing waits under one, but for threads that a destroyed queue ends.
 //! * Threads of ours take no signals of the process's.
-//! * Nobody waits for a thread of ours while the driver is opened, and none of them needs the loader: a library may open the
+//! * No thread waits for a thread of ours while the driver is opened, and none of them needs the loader: a library may open the
 //!   driver when it is loaded, and holds the loader's lock meanwhile.
 //! * The GPUs are the process's: a child after `fork` has none until it opens the driver itself.
 

@@ -12,7 +12,7 @@ macro_rules! log {
 }
 pub(crate) use log;
 
-/// One line, in one piece. Whoever closed standard error does not want it.
+/// One line, in one piece. A program that closed standard error does not want it.
 pub fn say(text: &str) {
     let line = format!("luthier: {text}\n");
     std::io::stderr().write_all(line.as_bytes()).unwrap_or(());

@@ -29,7 +29,7 @@ const POLLS: u64 = 20_000;
 const SLEEP: c_int = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
 const WAKE: c_int = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
 
-/// Counts changes that somebody may sleep for.
+/// Counts changes that a thread may sleep for.
 struct Changes {
     count: AtomicU32,
     sleeping: AtomicU32,
@@ -49,7 +49,7 @@ impl Changes {
         }
     }
 
-    /// Sleeps until there is a change after `seen`, or for so many nanoseconds.
+    /// Sleeps until there is a change after `seen`, or for this many nanoseconds.
     fn sleep(&self, seen: u32, nanoseconds: u64) {
         let time = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds as i64 };
         self.sleeping.fetch_add(1, Ordering::SeqCst);
@@ -115,7 +115,7 @@ pub fn begin() {
     USED.store(true, Ordering::Relaxed);
 }
 
-/// Sleeps until a value fulfils a condition of HSA's, or for so many nanoseconds.
+/// Sleeps until a value fulfils a condition of HSA's, or for this many nanoseconds.
 ///
 /// # Safety
 /// The value stays where it is.
@@ -154,7 +154,7 @@ pub unsafe fn wait(value: *const AtomicI64, condition: c_int, wanted: i64, nanos
 struct Poller {
     thread: AtomicI64,
     clock: AtomicI64,
-    /// The processor time that it had when somebody looked.
+    /// The processor time that it had at the last look.
     used: AtomicU64,
 }
 

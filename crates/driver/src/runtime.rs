@@ -65,7 +65,7 @@ unsafe extern "C" fn note_code(info: *mut libc::dl_phdr_info, _size: usize, foun
         return 0;
     }
     for i in 0..usize::from(info.dlpi_phnum) {
-        // SAFETY: there are so many.
+        // SAFETY: there are that many.
         let header = unsafe { &*info.dlpi_phdr.add(i) };
         if header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_X != 0 {
             let start = info.dlpi_addr + header.p_vaddr;

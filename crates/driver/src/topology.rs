@@ -35,7 +35,7 @@ impl Config {
     }
 
     pub fn node(&self, node: u32) -> NodeProperties {
-        // SAFETY: numbers and arrays of them, all of which may be zero.
+        // SAFETY: numbers and arrays of them; all may be zero.
         let mut p: NodeProperties = unsafe { std::mem::zeroed() };
         p.memory_banks = self.memories(node).len() as u32;
         p.caches = self.caches(node).len() as u32;

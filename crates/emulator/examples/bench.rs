@@ -8,7 +8,7 @@ use std::time::Instant;
 use luthier_emulator::{DeviceConfig, FindingKind, Kinds, LaunchReport, Strict};
 use support::{Asm, Loaded, assemble, hip, load_with};
 
-/// Many short rounds, of which the best counts: the machine may be busy.
+/// Many short rounds, the best of which counts: the machine may be busy.
 const ROUNDS: u32 = 10;
 
 fn one_thread() -> DeviceConfig {

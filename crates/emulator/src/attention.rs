@@ -1,4 +1,4 @@
-//! A launch that listens: whoever waits for it is asked now and then whether it is to go on.
+//! A launch that listens: the caller who waits for it is asked now and then whether it is to go on.
 
 use std::cell::{Cell, OnceCell};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -25,12 +25,12 @@ impl<'a> Attention<'a> {
         Attention { go_on, done, asked, refused }
     }
 
-    /// The launch begins, of so many workgroups.
+    /// The launch begins, of this many workgroups.
     pub fn begin(&self, done: &Arc<Done>, workgroups: u64) {
         self.done.get_or_init(|| (Arc::clone(done), workgroups));
     }
 
-    /// Somebody said no.
+    /// The caller said no.
     pub fn refused(&self) -> bool {
         self.refused.get()
     }

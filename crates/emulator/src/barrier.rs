@@ -2,7 +2,7 @@
 //!
 //! Up to RDNA3 there is one, and `s_barrier` is all that there is to it: who comes waits until all have come, which
 //! [`crate::workgroup`] sees to. RDNA4 tells arriving (*signal*) from waiting and numbers its barriers; gfx1250 has
-//! named ones, of which a kernel's descriptor says how many it uses (`NAMED_BAR_CNT`, in fours), and those of a cluster
+//! named ones (a kernel's descriptor says how many it uses: `NAMED_BAR_CNT`, in fours), and those of a cluster
 //! of workgroups:
 //!
 //! | number | barrier | its members |
@@ -19,7 +19,7 @@
 //! workgroup of one wave has no barriers: signals do nothing, waits are passed.
 //!
 //! Sources: LLVM's "AMDGPU Execution Synchronization"; the RDNA4 manual's pseudocode of signal, wait and state (whose
-//! fields Linux's trap handler reads as well). That `s_barrier_leave` tells in SCC whether nobody is left, and what
+//! fields Linux's trap handler reads as well). That `s_barrier_leave` tells in SCC whether no wave is left, and what
 //! becomes of barriers that a kernel does not have or may not touch, only AMD's emulator (rocjitsu) says: the former is
 //! done here, the latter refused.
 
@@ -77,7 +77,7 @@ impl Count {
     fn seen_by(&self, wave: &Cell<u32>) {
         wave.set(self.rounds.get());
     }
-    /// A wave that has seen so many rounds passes, if there was one since.
+    /// A wave that has seen this many rounds passes, if there was one since.
     fn pass(&self, seen: &Cell<u32>) -> bool {
         let passes = seen.get() != self.rounds.get();
         self.seen_by(seen);
@@ -150,7 +150,7 @@ pub struct Barriers {
 }
 
 impl Barriers {
-    /// Those of so many waves; `named` is how many named ones the kernel uses.
+    /// Those of a workgroup of `waves` waves; `named` is how many named ones the kernel uses.
     pub fn new(waves: u32, named: u32, cluster: Option<(Rc<Cluster>, u32)>) -> Barriers {
         Barriers {
             own: Count::new(waves),
@@ -261,7 +261,7 @@ impl Barriers {
         Ok(Some(Arrival { key: Self::key(CLUSTER), first, completes }))
     }
 
-    /// `s_barrier_leave`: whether nobody is left, and what becomes of the barrier.
+    /// `s_barrier_leave`: whether no wave is left, and what becomes of the barrier.
     pub fn leave(&self, wave: u32) -> Result<(bool, Option<Arrival>), String> {
         let number = self.waves[wave as usize].joined.replace(0);
         if number == 0 || self.is_single() {

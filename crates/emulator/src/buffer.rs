@@ -58,7 +58,7 @@ impl Buffer {
     /// `len` bytes of the host's at `ptr`.
     ///
     /// # Safety
-    /// As long as `owner` lives, the bytes are there, and nobody holds a Rust reference to them. `ptr` is a multiple of
+    /// As long as `owner` lives, the bytes are there, and no Rust reference to them exists. `ptr` is a multiple of
     /// [`Buffer::HOST_ALIGN`].
     pub unsafe fn shared(ptr: *mut u8, len: u64, owner: Box<dyn Any + Send + Sync>) -> Buffer {
         assert!(ptr.addr().is_multiple_of(Buffer::HOST_ALIGN), "host memory at {ptr:?} is not aligned");
@@ -70,7 +70,7 @@ impl Buffer {
     ///
     /// # Safety
     /// Until the allocation has been freed, and the launches have ended that were under way then, the bytes asked for are
-    /// there, and nobody holds a Rust reference to them. (The rest of an aligned word is on the same page.)
+    /// there, and no Rust reference to them exists. (The rest of an aligned word is on the same page.)
     pub unsafe fn in_place(ptr: *mut u8, asked: u64) -> Buffer {
         let start = ptr.addr() as u64;
         let end = start.saturating_add(asked).checked_next_multiple_of(4).unwrap_or(start);

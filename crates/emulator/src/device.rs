@@ -475,7 +475,7 @@ impl Device {
         state.memory.clone()
     }
 
-    /// What kernels have printed since somebody took it last, of all launches.
+    /// What kernels of all launches have printed since it was last taken.
     pub fn take_printed(&self) -> Vec<Printed> {
         self.output.take()
     }

@@ -226,7 +226,7 @@ pub fn kernarg_segment(
 /// Where the workgroups of a cooperative launch meet: what AMD's device library (`__ockl_grid_sync`,
 /// `__ockl_multi_grid_sync`) expects behind the hidden argument. Counters are at 32, of this grid, whose workgroups are
 /// counted at 40, and at `all`, to which the word at 0 leads, of all grids together. There is one, number 0 (at 8) of 1 (at
-/// 12), with no work-items in those before it (at 16), and so many in all (at 24).
+/// 12), with no work-items in those before it (at 16), and the number of all (at 24).
 pub fn grid_sync(all: u64, grid: [u32; 3], workgroup: [u32; 3]) -> [u8; 64] {
     let mut sync = [0; 64];
     let mut put = |at: usize, bytes: &[u8]| sync[at..at + bytes.len()].copy_from_slice(bytes);
@@ -316,7 +316,7 @@ impl Dispatch {
     pub fn lanes(&self) -> u32 {
         self.facts.lanes(&self.descriptor)
     }
-    /// Waves of a workgroup of so many work-items.
+    /// Waves of a workgroup of `items` work-items.
     pub fn waves(&self, items: u32) -> u32 {
         items.div_ceil(self.lanes())
     }
@@ -342,7 +342,7 @@ impl Dispatch {
     pub fn has_engines(&self) -> bool {
         !matches!(self.facts.generation(), Generation::Gfx11 | Generation::Gfx12)
     }
-    /// Work-items in one of the waves of a workgroup of so many.
+    /// Work-items in one of the waves of a workgroup of `items`.
     pub fn wave_items(&self, items: u32, number: u32) -> u32 {
         (items - number * self.lanes()).min(self.lanes())
     }

@@ -45,7 +45,7 @@ pub enum EmuError {
     },
     #[error("a cooperative launch of {groups} workgroups of this size does not fit: {most} do")]
     Cooperative { groups: u64, most: u64 },
-    /// Whoever waited for the launch did not want it to go on.
+    /// The caller who waited for the launch did not want it to go on.
     #[error("the launch was interrupted")]
     Interrupted,
     #[error("the device was copied by a fork in the middle of another thread's launch; make a new device in the child")]

@@ -13,7 +13,7 @@
 //! | `ds_gws_sema_release_all` | as many are added as wait |
 //!
 //! A resource's number is (M0\[21:16\] + offset0) modulo 64, v that of the first active lane. What no source says is
-//! refused, never guessed: a resource that nobody has initialised, a value of more than twelve bits, a counter that runs
+//! refused, never guessed: a resource that was not initialised, a value of more than twelve bits, a counter that runs
 //! over, a resource used as a barrier while waves wait at it as a semaphore, or initialised while any wait.
 //!
 //! *What a cooperative launch brings along.* AMD's runtime (ROCclr, `submitKernel`) runs `ds_gws_init` on resource 0 before
@@ -95,7 +95,7 @@ struct Resource {
     at_barrier: u32,
     /// Waves that have ever come to wait at the semaphore.
     came: u64,
-    /// The launch of which a wave waited last.
+    /// The launch whose wave waited last.
     waited: u64,
 }
 
@@ -138,7 +138,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Gws {
-    /// The resources as they are now, without anybody who waits.
+    /// The resources as they are now, without waves that wait.
     pub fn copy(&self) -> Gws {
         let state = lock(&self.state);
         let (mut resources, launches, cooperative) = (state.resources, state.launches, state.cooperative);
@@ -304,7 +304,7 @@ pub struct View {
 }
 
 impl View {
-    /// Of a launch that begins, on so many workers; see [`Gws::begin`].
+    /// Of a launch that begins, on `workers` workers; see [`Gws::begin`].
     pub fn new(gws: Arc<Gws>, cooperative: Option<(u64, u64)>, workers: usize) -> View {
         let launch = gws.begin(cooperative);
         View { gws, launch, waited: AtomicBool::new(false), meeting: Meeting::new(workers) }

@@ -65,7 +65,7 @@ impl Lds {
         value.iter().enumerate().for_each(|(i, &v)| self.set_byte(address + i as u32, v));
         Some(())
     }
-    /// Copies bytes, all of which are inside, to `address`.
+    /// Copies bytes to `address`; all are inside.
     pub fn store_bytes(&self, address: u32, bytes: &[u8]) {
         if !address.is_multiple_of(4) {
             return bytes.iter().zip(address..).for_each(|(&byte, at)| self.set_byte(at, byte));
@@ -76,7 +76,7 @@ impl Lds {
         }
         rest.iter().zip(address + 4 * words.len() as u32..).for_each(|(&byte, at)| self.set_byte(at, byte));
     }
-    /// Copies bytes, all of which are inside, from `address`.
+    /// Copies bytes from `address`; all are inside.
     pub fn load_bytes(&self, address: u32, bytes: &mut [u8]) {
         let words = if address.is_multiple_of(4) { bytes.len() / 4 } else { 0 };
         let (whole, rest) = bytes.split_at_mut(4 * words);

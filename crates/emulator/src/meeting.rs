@@ -1,6 +1,6 @@
 //! Where the workers of a launch wait while all that they have under way waits for global wave sync.
 //!
-//! Waves of different workers wait for one another, so no worker can tell by itself that nobody will ever come. A worker
+//! Waves of different workers wait for one another, so no worker can tell by itself that no wave will ever come. A worker
 //! with nothing to do waits here until a wave of another one releases some; when all wait, the launch is stuck for good.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -24,7 +24,7 @@ struct State {
     idle: usize,
     /// How often waves were released.
     releases: u64,
-    /// Nobody will ever go on.
+    /// No wave will ever go on.
     over: bool,
 }
 
@@ -51,11 +51,11 @@ impl Meeting {
         Presence(self)
     }
 
-    /// Waves were released that may be anybody's.
+    /// Waves were released that may be any worker's.
     pub fn wake(&self) {
         let mut state = lock(&self.state);
         state.releases += 1;
-        // Whoever waits looks again, and is not idle until it has.
+        // A worker that waits looks again, and is not idle until it has.
         state.idle = 0;
         self.changed.notify_all();
     }
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
     use std::sync::atomic::AtomicUsize;
 
-    /// Workers that hand a ball around, each of them waiting while another has it, get to the end; and with nobody to throw
+    /// Workers that hand a ball around, each of them waiting while another has it, get to the end; and with no worker to throw
     /// it, all notice.
     #[test]
     fn the_last_to_wait_tells_the_others() {
@@ -116,7 +116,7 @@ mod tests {
                     loop {
                         let turn = at.load(Relaxed);
                         if turn == 1000 {
-                            // Nobody throws it any more.
+                            // No worker throws it any more.
                             return !meeting.wait(&stop, || false, true);
                         }
                         if turn % workers == own {

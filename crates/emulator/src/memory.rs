@@ -67,9 +67,9 @@ impl Allocation {
 pub struct Memory {
     allocations: Vec<Allocation>,
     next: u64,
-    /// Some allocation has more bytes than were asked for, or bytes that are nobody's.
+    /// Some allocation has more bytes than were asked for, or bytes that belong to nothing.
     has_tails: bool,
-    /// Bytes within allocations that are nobody's, by address.
+    /// Bytes within allocations that belong to nothing, by address.
     red_zones: Arc<[Range<u64>]>,
     /// Where the host takes part while kernels run, so that it, and nothing that kernels do, orders their accesses.
     rings: Arc<[Range<u64>]>,
@@ -110,7 +110,7 @@ pub struct Span {
     len: u64,
     ptr: *const u8,
     writable: bool,
-    /// The addresses that were asked for: within whole pages, the rest is nobody's.
+    /// The addresses that were asked for: within whole pages; the rest belongs to nothing.
     asked: (u64, u64),
 }
 
@@ -121,7 +121,7 @@ pub enum Edge {
     End(u64),
 }
 
-// SAFETY: whoever makes a span promises that its bytes are accessed through atomics only, by all threads.
+// SAFETY: the code that makes a span promises that all threads access its bytes through atomics only.
 unsafe impl Send for Span {}
 // SAFETY: as above.
 unsafe impl Sync for Span {}
@@ -138,7 +138,7 @@ impl Span {
     pub unsafe fn of_host(start: u64, ptr: *const u8, len: u64, writable: bool) -> Span {
         Span { start, len, ptr, writable, asked: (start, start + len) }
     }
-    /// The same, of which only these addresses were asked for: strict mode has findings for accesses to others.
+    /// The same, where only these addresses were asked for: strict mode has findings for accesses to others.
     #[must_use]
     pub fn asked(self, addresses: Range<u64>) -> Span {
         Span { asked: (addresses.start.max(self.start), addresses.end.min(self.end())), ..self }
@@ -311,7 +311,7 @@ impl Memory {
         &self.rings
     }
 
-    /// These bytes are nobody's, although they lie in allocations: strict mode has findings for who accesses them.
+    /// These bytes belong to nothing, although they lie in allocations: strict mode has findings for accesses to them.
     pub fn add_red_zones(&mut self, zones: impl IntoIterator<Item = Range<u64>>) {
         let mut all = self.red_zones.to_vec();
         all.extend(zones);
@@ -329,7 +329,7 @@ impl Memory {
         self.red_zones[..before].last().filter(|zone| zone.end > address)
     }
     /// Where an allocation ends, or a red zone begins, if these bytes begin in it or behind its end, and reach bytes that
-    /// nobody has asked for: of an allocation's last word, or of a host's pages.
+    /// the program has not asked for: of an allocation's last word, or of a host's pages.
     pub fn tail(&self, address: u64, size: u64) -> Option<Edge> {
         if let Some(zone) = self.red_zone(address, size) {
             return Some(Edge::End(zone.start));

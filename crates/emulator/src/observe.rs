@@ -45,7 +45,7 @@ pub struct InstructionEvent {
     pub exec: u64,
     /// Of its workgroup.
     pub wave: u32,
-    /// Zero; it makes the size a multiple of eight. Nobody is shown it.
+    /// Zero; it makes the size a multiple of eight, and is not shown.
     pub padding: u32,
 }
 
@@ -115,7 +115,7 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// Those of a wave whose kernel has so many VGPRs and AGPRs.
+    /// Those of a wave whose kernel has `vgprs` VGPRs and `agprs` AGPRs.
     pub fn of(w: &Wave, vgprs: u16, agprs: u16) -> Registers {
         let file = |first: u16, count: u16| {
             (first..first + count.min(1024)).map(|row| w.rows[usize::from(row)].0).collect::<Vec<_>>()
@@ -258,7 +258,7 @@ fn keep<T>(list: &mut Vec<T>, event: T, limit: usize, dropped: &mut u64) {
 }
 
 impl Observer {
-    /// For a wave whose kernel has so many VGPRs and AGPRs.
+    /// For a wave whose kernel has `registers` VGPRs and AGPRs.
     pub fn new(watch: Arc<Watch>, workgroup: u64, wave: u32, registers: (u16, u16)) -> Observer {
         Observer { watch, seen: Observation::default(), workgroup, wave, pc: 0, wanted: false, registers }
     }

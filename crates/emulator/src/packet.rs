@@ -48,7 +48,7 @@ pub struct Packet {
     pub cooperative: bool,
     /// The report is to have the number of instructions; others leave it zero.
     pub count: bool,
-    /// Set by whoever gives the launch up: its waves go no further. Set as well where one of them has stopped it.
+    /// Set by the thread that gives the launch up: its waves go no further. Set as well where one of them has stopped it.
     pub stop: Arc<AtomicBool>,
 }
 
@@ -70,7 +70,7 @@ struct Crew {
 
 #[derive(Default)]
 struct CrewState {
-    /// Nobody may begin any more.
+    /// No worker may begin any more.
     closed: bool,
     at_work: usize,
     /// What those who have been at work brought home.

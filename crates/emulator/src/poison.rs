@@ -1,4 +1,4 @@
-//! Overwriting registers that somebody claims to be dead, to see whether anything changes.
+//! Overwriting registers that the lifter claims to be dead, to see whether anything changes.
 //!
 //! The claim is asked for once per instruction when code is translated; a micro-op before the instruction then writes
 //! garbage into every register that it names. A kernel whose results stay the same, wherever they are overwritten, is

@@ -37,7 +37,7 @@ pub fn pool() -> Result<&'static ThreadPool, EmuError> {
         // SAFETY: as above; it is in POOL now.
         Ok(_) => Ok(unsafe { &(*made).threads }),
         Err(_) => {
-            // SAFETY: nobody else has seen it.
+            // SAFETY: no other thread has seen it.
             drop(unsafe { Box::from_raw(made) });
             pool()
         }

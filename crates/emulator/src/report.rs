@@ -44,7 +44,7 @@ bitflags::bitflags! {
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     pub struct Kinds: u32 {
         const ALL = (1 << FindingKind::ALL.len()) - 1;
-        /// What is looked for unless somebody says: not what programs may well mean to do.
+        /// What is looked for by default: not what programs may well mean to do.
         const USUAL = Self::ALL.bits() & !Self::ON_REQUEST.bits();
         /// What has to be asked for by name.
         const ON_REQUEST = 1 << FindingKind::BarrierPlace as u32

@@ -198,7 +198,7 @@ impl Worker<'_> {
         true
     }
 
-    /// The next cluster, of so many workgroups. Once waves wait for global wave sync, no more are under way than a device has
+    /// The next cluster, of `size` workgroups. Once waves wait for global wave sync, no more are under way than a device has
     /// room for, so that the same workgroups wait for one another on any number of threads.
     fn claim(&self, size: u64) -> Option<u64> {
         let shared = self.shared;

@@ -1,6 +1,6 @@
 //! How the waves of a launch take turns.
 //!
-//! Real waves run side by side, and which of them gets somewhere first is anybody's guess. The usual order hides what depends
+//! Real waves run side by side, and which of them gets somewhere first is not known. The usual order hides what depends
 //! on it: a wave goes on for long, so that one that reads too early mostly finds what it needs. Other orders bring such
 //! faults to light, and bring them again: they run on one thread.
 
@@ -74,7 +74,7 @@ impl Turns {
         (z ^ z >> 31) % end.max(1)
     }
 
-    /// Begins a round of so many.
+    /// Begins a round of `waves` waves.
     pub fn begin(&mut self, count: usize) {
         self.order.clear();
         self.order.extend(0..count);

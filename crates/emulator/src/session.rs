@@ -32,7 +32,7 @@ pub struct Session {
 }
 
 // SAFETY: its workgroups hold counted references of one thread ([`Rc`]) to what their waves share (LDS, barriers),
-// and nobody else does: nothing that the session gives out has one. They all go with it from one thread to another.
+// and nothing else does: nothing that the session gives out has one. They all go with it from one thread to another.
 unsafe impl Send for Session {}
 
 impl Session {
@@ -161,7 +161,7 @@ impl Session {
     }
 
     /// Steps all waves in turns until one is about to execute the instruction at `pc` (in the code object), which it
-    /// gives; `None` if the launch is over before, or so many instructions have been executed.
+    /// gives; `None` if the launch is over before, or `limit` instructions have been executed.
     ///
     /// # Errors
     /// As [`Session::step`].

@@ -147,7 +147,7 @@ impl Shared {
     }
 }
 
-/// What a launch on so many threads needs to look for races in device memory, if it is to.
+/// What a launch on `threads` threads needs to look for races in device memory, if it is to.
 fn races(dispatch: &Dispatch, strict: Option<Kinds>, workers: usize, memory: &Memory) -> Option<Arc<Races>> {
     let (generation, descriptor) = (dispatch.facts.generation(), &dispatch.descriptor);
     let within = Within::of(generation, descriptor.wgp_mode(), descriptor.tg_split());

@@ -6,7 +6,7 @@ use luthier_loader::{CodeObject, HookLine, HookMap, OriginMap, SourceMap};
 
 use crate::report::SourceFrame;
 
-/// A module's DWARF, read when somebody first asks, and where its hooks come from.
+/// A module's DWARF, read when it is first asked for, and where its hooks come from.
 #[derive(Default)]
 pub struct Sources {
     application: OnceLock<Option<SourceMap>>,

@@ -207,7 +207,7 @@ impl Wave {
         }
     }
     /// `s_alloc_vgpr`: as many VGPRs as asked for, in whole blocks, unless that is more than a wave may have; SCC tells. A
-    /// wave with a fixed number of them ignores it. What a register holds that comes anew is anybody's guess.
+    /// wave with a fixed number of them ignores it. A newly granted register's value is undefined.
     pub fn allocate_vgprs(&mut self, wanted: u32) {
         if self.vgpr_block == 0 {
             return;

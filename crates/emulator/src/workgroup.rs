@@ -53,7 +53,7 @@ pub struct Workgroup {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
     Running,
-    /// No wave goes on unless another workgroup does something about it, of which only those of its cluster can.
+    /// No wave goes on unless another workgroup of its cluster, or any that uses global wave sync, lets it.
     Stuck,
     Ended,
 }
@@ -75,7 +75,7 @@ pub enum Trouble {
         /// Addresses where waves are, the instructions there, and how many waves.
         places: Vec<(u64, String, usize)>,
     },
-    /// And so many workgroups have not begun, for want of room.
+    /// `to_come` workgroups have not begun, for want of room.
     Deadlock {
         workgroup: [u32; 3],
         waits: Vec<Waiting>,

@@ -95,7 +95,7 @@ fn encoding(info: &'static OpcodeInfo, rng: &mut Rng) -> Option<Inst> {
         let indexed = info.op().is_scalar_movrel();
         let swaps = matches!(info.op(), Op::VSwapB32 | Op::VPermlane16SwapB32 | Op::VPermlane32SwapB32);
         let named = indexed || swaps || info.flags.intersects(Flags::LOAD | Flags::STORE | Flags::ATOMIC);
-        // Which lanes the rest of the instruction has then, nobody says.
+        // Which lanes the rest of the instruction has then, no manual says.
         let writes_exec = info.flags.contains(Flags::VALU)
             && inst.operands().any(|(o, value)| o.access.writes() && value.reg().is_some_and(touches_exec));
         let there = inst.operands().all(|(_, value)| match value {

@@ -153,7 +153,7 @@ fn nops(states: u32) -> String {
     (0..states).map(|_| "s_nop 0\n").collect()
 }
 
-/// The hazards that strict mode finds with so many wait states in between.
+/// The hazards that strict mode finds with `states` wait states in between.
 fn hazards(first: &str, second: &str, states: u32) -> usize {
     hazards_on(Target::Gfx90a, first, second, states)
 }

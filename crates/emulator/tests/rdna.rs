@@ -78,7 +78,7 @@ fn both_operations_read_before_either_writes() {
   global_store_b32 v1, v3, s[2:3] offset:128
   global_store_b32 v1, v7, s[2:3] offset:256
 ";
-    // The second line's fmamk reads v4, which nobody has written: it decides nothing, so strict mode is silent.
+    // The second line's fmamk reads v4, which was not written: it decides nothing, so strict mode is silent.
     let out = run_rdna(GFX11, 32, body, &[0; 96]);
     assert_eq!((out[3], out[32 + 3], out[64 + 3]), (7, 100, 0));
 }

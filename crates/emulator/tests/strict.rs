@@ -175,7 +175,7 @@ fn all_waves_come_to_the_barrier() {
     let early = "s_cmp_eq_u32 s8, 0\ns_cbranch_scc1 over\ns_barrier\nover:\n";
     assert_eq!(kinds(early), [FindingKind::BarrierDivergence]);
     let apart = "s_cmp_eq_u32 s8, 0\ns_cbranch_scc1 other\ns_barrier\ns_branch over\nother:\ns_barrier\nover:\n";
-    // Which instruction it is does not matter, unless somebody asks for that.
+    // Which instruction it is does not matter, unless a caller asks for that.
     assert_eq!(kinds(apart), []);
     let place = Strict::Only(FindingKind::BarrierPlace.into());
     let found = findings_of(apart, Asm::default(), place);

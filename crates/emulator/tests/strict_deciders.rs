@@ -142,7 +142,7 @@ fn a_read_of_undefined_lds_is_found_by_name_only() {
     assert_eq!(kinds(&found), [FindingKind::UndefinedLdsRead]);
     assert_eq!((found[0].address, found[0].extent.count), (Some(512), 64));
     assert!(found[0].text.starts_with("ds_read_b32"), "{}", found[0].text);
-    // Whoever does not ask for the kind does not get it as another one.
+    // A launch that does not ask for the kind does not get it as another one.
     let decides = "global_store_dword v1, v3, s[2:3]";
     assert_eq!(kinds(&findings(read, decides, only(FindingKind::UndefinedRegister))), []);
     assert_eq!(kinds(&findings(read, decides, only(FindingKind::UndefinedLds))), [FindingKind::UndefinedLds]);

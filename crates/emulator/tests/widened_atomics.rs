@@ -12,7 +12,7 @@ const RDNA: [&str; 4] = ["gfx1030", "gfx1100", "gfx1201", "gfx1250"];
 /// What came of a processor's runs.
 type Runs<const N: usize> = (&'static str, [(LaunchReport, Vec<u8>); N]);
 
-/// One lane runs a body on buffers of so many bytes, all 0x11; each one's report, and the buffer with the rest of its words.
+/// One lane runs a body on buffers of these sizes in bytes, all 0x11; each one's report, and the buffer with the rest of its words.
 /// In the assembly of RDNA4, which is put into older words.
 fn run<const N: usize>(sizes: [u64; N], body: &str) -> Vec<Runs<N>> {
     let text = format!("s_load_b64 s[2:3], s[0:1], 0x0\nv_mov_b32_e32 v1, 0\nKM\ns_mov_b32 exec_lo, 1\n{body}\n");

@@ -1,7 +1,7 @@
 //! The accesses of an opcode, worked out once for all its instructions.
 //!
 //! What [`Inst::for_each_access`] says of an instruction depends on its operands' registers, but hardly on anything else
-//! in its encoding. Whoever asks about every instruction of a library keeps a plan for each opcode, and is told the same
+//! in its encoding. Code that asks about every instruction of a library keeps a plan for each opcode, and gets the same answers
 //! several times as fast. Opcodes whose accesses do depend on more (SDWA, DPP, register indexing) have no plan of their
 //! own, and are asked one by one.
 

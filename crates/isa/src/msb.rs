@@ -2,7 +2,7 @@
 //!
 //! A wave of gfx1250 has up to 1024 VGPRs, but an operand field names 256. The two bits above come from the MODE register:
 //! a pair of them for each of four *slots*, to which the operands of every format are assigned. `s_set_vgpr_msb` sets all
-//! four pairs. An [`Inst`] as decoded takes them for zero; whoever follows the code puts it [`Inst::at`] those of the
+//! four pairs. An [`Inst`] as decoded takes them for zero; code that follows the program puts it [`Inst::at`] those of the
 //! place.
 //!
 //! Sources: the "VGPR MSB" paragraphs of LLVM's `AMDGPULowerVGPREncoding` pass, and llvm-objdump, which remarks on the
@@ -64,8 +64,8 @@ impl VgprMsb {
         (self.0 >> (2 * slot as u32) & 3) as u16
     }
 
-    /// The operand's value, with the register that it is under these bits. `None` if a tuple runs past v1023, of which
-    /// nobody says what it means.
+    /// The operand's value, with the register that it is under these bits. `None` if a tuple runs past v1023,
+    /// whose meaning no manual gives.
     pub fn operand(self, inst: &Inst, info: &'static OperandInfo) -> Option<Operand> {
         self.meant(inst.info(), info.field, inst.named(info))
     }

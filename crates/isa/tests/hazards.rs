@@ -1,4 +1,4 @@
-//! Hazards with what was done where nobody has looked.
+//! Hazards with what was done in code that was not looked at.
 
 use std::collections::HashSet;
 

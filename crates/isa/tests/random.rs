@@ -25,7 +25,7 @@
 //! * literals and constants of v_cvt_pk_fp8_f16 and v_cvt_pk_bf8_f16 (gfx1250): LLVM does not mark those, and prints bits of these.
 //! * matrix operations with formats, and the scales before them, with a literal, or with a constant in the place of a
 //!   matrix (gfx1250): LLVM crashes. Not tried.
-//! * anything but v0 in the third source of what loads the scales, which nobody reads (gfx1250): LLVM 22 knows no
+//! * anything but v0 in the third source of what loads the scales, which the hardware does not read (gfx1250): LLVM 22 knows no
 //!   instruction, later ones do; see tests/vectors.rs.
 //! * DPP8 whose lanes, as a number, are the code of an inline constant: LLVM prints the lanes of the constant; of that of a
 //!   literal: it reads one behind the encoding.

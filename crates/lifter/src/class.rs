@@ -102,7 +102,7 @@ pub(crate) struct Classes {
 struct Row {
     kind: Kind,
     /// Of the destination that may be EXEC: where the field lies in the first two words, its bits, and how many units it
-    /// names. Zeros where there is none; where it takes more to tell, so many units that EXEC is always among them.
+    /// names. Zeros where there is none; where it takes more to tell, a count that always includes EXEC.
     low: u8,
     mask: u8,
     units: u8,

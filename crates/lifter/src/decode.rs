@@ -111,7 +111,7 @@ pub(crate) fn sweep(classes: &Classes, bytes: &[u8], offset: u32, pool: &mut Poo
 }
 
 /// Decodes what direct control flow reaches from `entries` without leaving `range`, whose bytes these are. Addresses
-/// in `stops` belong to somebody else.
+/// in `stops` belong to another function.
 pub(crate) fn traverse(
     classes: &Classes,
     base: u64,

@@ -65,8 +65,8 @@ pub enum IssueKind {
     OutsideFunctions { size: u64 },
     /// A kernel whose waves do not have as many lanes as those of the object's first kernel. It is not decoded.
     OtherWaveSize { lanes: u32 },
-    /// The upper bits of VGPR numbers (gfx1250) are not known: of so many instructions of the function, from here on, any
-    /// of four registers may be meant by each vector operand.
+    /// The upper bits of VGPR numbers (gfx1250) are not known: in this many instructions of the function, from here on,
+    /// each vector operand may mean any of four registers.
     UnknownVgprs { instructions: usize },
     /// An instruction that cannot be followed (`s_cbranch_g_fork` and its kin).
     Unsupported { mnemonic: String },

@@ -1,4 +1,4 @@
-//! The executable bytes that belong to no function: filler, or something that nobody names and nothing reaches.
+//! The executable bytes that belong to no function: filler, or code that no symbol names and nothing reaches.
 
 use std::ops::Range;
 

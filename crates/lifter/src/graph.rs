@@ -59,7 +59,7 @@ impl CallGraph {
             list.sort_unstable();
             list.dedup();
         }
-        // Whoever calls the unknown may call every function whose address is around.
+        // A call to an unknown target may reach every function whose address is taken.
         let strangers: Vec<FuncId> = program.function_ids().filter(|f| program.is_address_taken(*f)).collect();
         let mut open = None;
         for f in program.function_ids() {

@@ -1,6 +1,6 @@
 //! What a kernel does: functions, blocks, edges, calls, live registers.
 //!
-//! The problem: a code object is bytes and a few symbols, and whoever changes its code has to know where control may
+//! The problem: a code object is bytes and a few symbols, and a tool that changes its code has to know where control may
 //! go and which registers hold something, without the relocations or the compiler that would say it.
 //!
 //! Invariants:

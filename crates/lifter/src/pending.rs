@@ -40,7 +40,7 @@ const fn bit(kind: wait::Kind) -> u16 {
     1 << kind as u8
 }
 
-/// Kinds of which one operation may overtake another.
+/// Kinds whose operations may overtake one another.
 const UNORDERED: u16 =
     bit(wait::Kind::Flat) | bit(wait::Kind::Gds) | bit(wait::Kind::Scalar) | bit(wait::Kind::Message);
 

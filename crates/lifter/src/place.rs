@@ -87,7 +87,7 @@ impl<'a> Places<'a> {
     pub fn constant_pointer(&self, vaddr: u64) -> Option<u64> {
         self.pointer_at(vaddr).filter(|_| self.is_constant(vaddr, 8))
     }
-    /// A word that neither the loader nor anybody else changes.
+    /// A word that neither the loader nor the program changes.
     pub fn constant_word(&self, vaddr: u64) -> Option<u32> {
         let before = self.relocated.partition_point(|&r| r < vaddr.saturating_add(4));
         let relocated = before > 0 && self.relocated[before - 1].saturating_add(8) > vaddr;

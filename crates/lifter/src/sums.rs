@@ -24,7 +24,7 @@ pub(crate) fn arithmetic(
         (Kind::SubU32, Low { vaddr, source }, Const(by)) => {
             (Some(Low { vaddr: vaddr.wrapping_sub(by), source }), Some(Carry { vaddr, by, minus: true }))
         }
-        // The stack pointer and the frame's places; SCC is the carry or the overflow, and nobody's business.
+        // The stack pointer and the frame's places; SCC is the carry or the overflow, which no caller asks for.
         (Kind::AddU32 | Kind::AddI32, Entry { unit, plus }, Const(by)) => {
             (Some(Entry { unit, plus: plus.wrapping_add(by) }), None)
         }

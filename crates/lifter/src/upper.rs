@@ -5,7 +5,7 @@
 //! it have there, and a call comes back with what its callee returns with. Where ways disagree, or nothing is seen to
 //! come in, the bits are not known, and neither are the registers.
 //!
-//! What is found is put into the instructions ([`Inst::at`]), so that whoever looks at them sees the registers meant.
+//! What is found is put into the instructions ([`Inst::at`]), so that all later code sees the registers meant.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -60,7 +60,7 @@ struct State {
     callers: Vec<BTreeSet<usize>>,
     /// At calls and jumps that may reach any function.
     anywhere: Seen,
-    /// Of which something has changed since they were looked at.
+    /// Functions about which something has changed since they were looked at.
     work: BTreeSet<usize>,
 }
 
@@ -182,7 +182,7 @@ fn put(draft: &mut Draft, starts: &[Seen]) -> bool {
         let mut bits = start.flatten();
         for i in draft.flow.instrs(block) {
             let inst = &draft.insts()[i];
-            // A tuple that runs past the last register: nobody says what it is.
+            // A tuple that runs past the last register: the manual does not say what it is.
             found.push(bits.filter(|bits| bits.fits(inst)));
             bits = step(inst, &draft.roles()[i], bits);
         }
@@ -198,7 +198,7 @@ fn put(draft: &mut Draft, starts: &[Seen]) -> bool {
     true
 }
 
-/// The instruction names VGPRs, and nobody knows which.
+/// The instruction names VGPRs, and it is not known which.
 pub(crate) fn is_open(inst: &Inst) -> bool {
     let named = |operand: &OperandInfo| match inst.named(operand) {
         Operand::Reg(range) => range.first.is_vgpr() && msb::slot(inst.info(), operand.field).is_some(),

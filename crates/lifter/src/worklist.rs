@@ -8,13 +8,13 @@ pub(crate) struct WorkList {
 }
 
 impl WorkList {
-    /// No block of so many.
+    /// An empty list for a function of `blocks` blocks.
     pub fn new(blocks: usize) -> WorkList {
         let words = blocks.div_ceil(64);
         WorkList { words: vec![0; words], used: (words, 0) }
     }
 
-    /// Every block of so many.
+    /// All of a function's `blocks` blocks.
     pub fn all(blocks: usize) -> WorkList {
         let mut all = WorkList::new(blocks);
         all.words.fill(u64::MAX);

@@ -12,7 +12,7 @@ use luthier_isa::{Field, File, Flags, Inst, Mode, OpcodeInfo, Operand, Reg, RegR
 use luthier_lifter::{FuncId, Mir, Program};
 use luthier_loader::{CodeObject, LoadError};
 
-/// llc reads a MIR file of so many instructions quickly; its time grows faster than the file.
+/// llc reads a MIR file of this many instructions quickly; its time grows faster than the file.
 const CHUNK: usize = 20_000;
 
 /// The same of samples: the verifier stops at the first that it does not like, and the others have to be read again.
@@ -227,7 +227,7 @@ fn lift(path: &Path) -> Option<Input> {
     Some(Input { object, program })
 }
 
-/// The functions of an object, or every so many of them, so many instructions at a time.
+/// Every `step`-th function of an object, about `at_once` instructions at a time.
 fn round_trip_every(input: &Input, step: usize, at_once: usize) -> Counts {
     let (mut chunk, mut size, mut counts) = (Vec::new(), 0, Counts::default());
     for func in input.program.function_ids().step_by(step) {
@@ -242,7 +242,7 @@ fn round_trip_every(input: &Input, step: usize, at_once: usize) -> Counts {
     counts
 }
 
-/// Every so many functions, chosen so that a target takes a few seconds; all of them with LUTHIER_MIR_ALL.
+/// A sample of the functions, chosen so that a target takes a few seconds; all of them with LUTHIER_MIR_ALL.
 fn corpus_comes_back(target: Target) {
     let all = std::env::var_os("LUTHIER_MIR_ALL").is_some();
     let mut sum = Counts::default();
@@ -441,7 +441,7 @@ opcodes! {
 fn sampled(mode: Mode, step: usize) -> Input {
     let leaves = Flags::BRANCH | Flags::COND_BRANCH | Flags::INDIRECT | Flags::CALL | Flags::END;
     let mut source = String::new();
-    // Of gfx1250, where one function may set the upper bits of VGPRs' numbers, one that nobody calls has unknown ones.
+    // Of gfx1250, where one function may set the upper bits of VGPRs' numbers, a function without callers has unknown ones.
     let sets = |info: &&OpcodeInfo| info.base == "s_set_vgpr_msb" || info.base.starts_with("s_setreg");
     let mine = |info: &&OpcodeInfo| !(info.flags.intersects(leaves) || mode.target().vgprs() > 256 && sets(info));
     for info in mode.opcodes().iter().filter(mine).step_by(step) {

@@ -11,7 +11,7 @@ use luthier_isa::{Inst, Operand};
 use luthier_lifter::{Liveness, Program};
 use luthier_loader::CodeObject;
 
-/// So many vectors of four are alive at once.
+/// The number of vectors of four that are alive at once.
 const VECTORS: usize = 110;
 
 /// Loads everything, mixes it in a loop, and stores it: through global memory, LDS and a function that is called.

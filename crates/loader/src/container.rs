@@ -181,7 +181,7 @@ impl Container {
     }
 
     /// Whether code for a generic processor is of a version that its members run. Others are, and what cannot be told
-    /// is left to whoever opens the entry.
+    /// is decided when the entry is opened.
     fn generic_version_serves(&self, entry: &Entry, target: &TargetId) -> bool {
         if !target.is_generic() || entry.size < 64 {
             return true;

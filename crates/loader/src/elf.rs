@@ -95,7 +95,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The machines that somebody may mistake for a GPU, or whose binaries carry GPU code.
+/// The machines that a user may mistake for a GPU, or whose binaries carry GPU code.
 fn machine_name(machine: u16) -> &'static str {
     match machine {
         3 => "x86",

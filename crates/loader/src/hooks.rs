@@ -99,7 +99,7 @@ impl HookMap {
         &self.variables
     }
 
-    /// Bytes between the variables, which belong to nobody.
+    /// Bytes between the variables, which belong to no variable.
     pub fn gaps(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         let pairs = self.variables.windows(2);
         pairs.map(|pair| pair[0].vaddr + pair[0].size..pair[1].vaddr).filter(|gap| !gap.is_empty())

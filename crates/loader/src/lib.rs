@@ -15,7 +15,7 @@
 //! | [`container`] | finding code objects in files, host executables and offload bundles |
 //! | `repack` | containers written back with other code objects in them |
 //! | `bundle` | the two offload bundle formats, plain and compressed |
-//! | `source` | memory, or a file of which only what is asked for is read |
+//! | `source` | memory, or a file that is read only where a caller asks |
 //! | [`uri`] | the runtime's names of loaded code objects |
 //! | [`object`] | one parsed code object |
 //! | [`kernel`] | kernels and functions: symbols, descriptors and metadata brought together |
@@ -30,7 +30,7 @@
 //! | [`kernel_code`] | the header that Mesa3D has instead |
 //! | [`metadata`] | the metadata note of AMDHSA, typed and editable |
 //! | [`pal`] | the metadata note of AMDPAL |
-//! | `listing` | the metadata notes of a file, of which a linked one has several, taken together |
+//! | `listing` | the metadata notes of a file (a linked one has several) taken together |
 //! | `record`, `msgpack` | structs over msgpack maps that lose nothing |
 //! | [`lines`] | source lines and inlined calls, from DWARF |
 //! | [`link`] | the mock loader: objects in memory, linked with each other |

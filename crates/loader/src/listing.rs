@@ -150,7 +150,7 @@ fn agree(file: &Bytes, parts: &mut [Part]) -> Result<(), LoadError> {
 }
 
 /// Whether who launches the kernel gives it the same arguments. How many registers it has may differ: two compilations of one
-/// definition, of which the linker has taken the first.
+/// definition, and the linker has taken the first.
 fn takes_the_same(one: &KernelMetadata, other: &KernelMetadata) -> bool {
     let args = |kernel: &KernelMetadata| -> Vec<_> {
         kernel.explicit_args().map(|arg| (arg.offset, arg.size, arg.value_kind.clone())).collect()

@@ -5,7 +5,7 @@
 //! Metadata".
 //!
 //! Opening a code object only checks the note ([`outline`]): every known key has a value of its type. The structs are
-//! built for whoever asks for them.
+//! built when a caller asks for them.
 
 use std::ops::Range;
 
@@ -41,7 +41,7 @@ record! {
 }
 
 impl ArgMetadata {
-    /// Filled in by the runtime, not given by whoever launches the kernel.
+    /// The runtime fills it in; the program that launches the kernel does not give it.
     pub fn is_hidden(&self) -> bool {
         self.value_kind.as_deref().is_some_and(|kind| kind.starts_with("hidden_"))
     }

@@ -5,7 +5,7 @@
 
 use rmp::Marker;
 
-/// Deeper nesting than any metadata has. What is deeper is refused, so whoever walks checked values may recurse.
+/// Deeper nesting than any metadata has. What is deeper is refused, so code that walks checked values may recurse.
 pub(crate) const MAX_DEPTH: usize = 32;
 
 /// What is wrong, and how far into the input.
@@ -29,7 +29,7 @@ pub(crate) enum Token<'a> {
     Str(&'a [u8]),
     Bin(&'a [u8]),
     Array(u32),
-    /// So many pairs.
+    /// The number of pairs.
     Map(u32),
     Ext(i8, &'a [u8]),
 }

@@ -37,7 +37,7 @@ pub struct CodeObject {
     mesa_kernels: Vec<MesaKernel>,
     tables: SymbolTables,
     code: Vec<Code>,
-    // Built for whoever asks; what they are built of was checked when the object was opened.
+    // Built when a caller asks for them; opening the object has checked what they are built of.
     symbols: OnceLock<Vec<Symbol>>,
     index: OnceLock<SymbolIndex>,
     functions: OnceLock<Vec<Function>>,

@@ -1,7 +1,7 @@
-//! Where bytes come from: memory, or a file of which only what is asked for is read.
+//! Where bytes come from: memory, or a file that is read only where a caller asks.
 //!
-//! Fat binaries of libraries are gigabytes, of which one entry is wanted. They are not mapped into memory: a mapped file
-//! that somebody cuts off kills the process that reads it, where reading it is an error like any other.
+//! Fat binaries of libraries are gigabytes, and one entry is wanted. They are not mapped into memory: a mapped file
+//! that another process cuts off kills the process that reads it, where reading it is an error like any other.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -66,7 +66,7 @@ impl Source {
         Ok(())
     }
 
-    /// `size` bytes at `offset`, of which there must be so many.
+    /// `size` bytes at `offset`; an error if there are fewer.
     pub fn slice(&self, what: &'static str, offset: u64, size: u64) -> Result<Cow<'_, [u8]>, LoadError> {
         self.check(what, offset, size)?;
         match self {

@@ -1,4 +1,4 @@
-//! Symbol tables, read twice: checked when the object is opened, built when somebody asks for symbols.
+//! Symbol tables, read twice: checked when the object is opened, built when a caller asks for symbols.
 
 use std::ops::Range;
 

@@ -211,7 +211,7 @@ fn the_runtime_s_rules_of_matching() {
         // A device that leaves nothing open is a wish that means the same.
         assert_eq!(id(code).suits(&id(agent)).is_some(), runs, "{code} for {agent}");
     }
-    // Generic code of version 0 serves nobody.
+    // Generic code of version 0 runs on no processor.
     let corpus = corpus();
     let path = files(&corpus.join("clang/gfx9-generic"), "hsaco").into_iter().next().expect("is in the corpus");
     let mut bytes = std::fs::read(path).unwrap();

@@ -7,7 +7,7 @@ use support::{link_all, llvm_tool, output, scratch_dir};
 
 const TRIPLE: &str = "amdgcn-amd-amdhsa";
 
-/// A module with one kernel of so many pointers, and formats of printf.
+/// A module with one kernel that takes `pointers` pointers, and formats of printf.
 fn module(linkage: &str, kernel: &str, pointers: usize, formats: &[&str]) -> String {
     let parameters: Vec<String> = (0..pointers).map(|n| format!("ptr addrspace(1) %p{n}")).collect();
     let mut text = format!(
@@ -197,7 +197,7 @@ fn notes_that_contradict_each_other_are_refused() {
     assert!(matches!(error, LoadError::BadMetadata { .. }), "{error}");
 }
 
-/// Keys that nobody knows survive, whichever note they are in.
+/// Unknown keys survive, whichever note they are in.
 #[luthier_needs::needs(llvm)]
 #[test]
 fn unknown_keys_of_every_note_survive() {

@@ -1,4 +1,4 @@
-//! Where code objects come from: huge fat binaries of which one entry is read, ranges of files, memory, URIs.
+//! Where code objects come from: huge fat binaries, one entry of each read, ranges of files, memory, URIs.
 
 mod support;
 
@@ -20,7 +20,7 @@ fn bytes_read() -> u64 {
     text.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap().parse().unwrap()
 }
 
-/// A plain bundle of entries of a gigabyte each, of which only the one at `filled` is there; the rest is a hole.
+/// A plain bundle of entries of a gigabyte each. Only the one at `filled` is there; the rest is a hole.
 fn huge_bundle(path: &PathBuf, object: &[u8], count: u64, filled: u64) {
     let mut file = std::fs::File::create(path).unwrap();
     let (mut table, gigabyte) = (b"__CLANG_OFFLOAD_BUNDLE__".to_vec(), 1u64 << 30);

@@ -206,14 +206,14 @@ impl PyDescriptor {
         self.inner.preloaded_arguments(self.generation).map(|range| (range.start, range.end))
     }
 
-    /// A copy with at least so many vector registers, as many as the field can say.
+    /// A copy with at least `registers` vector registers, rounded up to what the field can say.
     fn with_vgpr_count(&self, registers: u32) -> PyDescriptor {
         let mut inner = self.inner;
         inner.set_vgpr_count(self.generation, registers);
         self.with(inner)
     }
 
-    /// A copy with at least so many scalar registers, as many as the field can say.
+    /// A copy with at least `registers` scalar registers, rounded up to what the field can say.
     fn with_sgpr_count(&self, registers: u32) -> PyDescriptor {
         let mut inner = self.inner;
         inner.set_sgpr_count(self.generation, registers);

@@ -116,7 +116,7 @@ impl PyDevice {
         }
         let ptr = std::ptr::with_exposed_provenance_mut(address);
         // SAFETY: the caller, `luthier.device.arguments`, passes an array's own address and size, and the array as the
-        // owner: a NumPy array that somebody holds cannot be resized.
+        // owner: a NumPy array that is referenced cannot be resized.
         let buffer = unsafe { Buffer::shared(ptr, size, Box::new(owner)) };
         guard(py, || self.inner.share(buffer, writable).map_err(device_error))
     }
@@ -304,7 +304,7 @@ pub fn devices_for(processor: &str) -> Vec<&'static str> {
     luthier_emulator::devices_for(processor).map(Target::name).collect()
 }
 
-/// The kinds of strict mode's findings, or those that it looks for unless somebody says.
+/// The kinds of strict mode's findings, or those that it looks for by default.
 #[pyfunction]
 #[pyo3(signature = (usual=false))]
 pub fn finding_kinds(usual: bool) -> Vec<&'static str> {

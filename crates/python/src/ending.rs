@@ -20,7 +20,7 @@ const PATIENCE: u32 = 1000;
 struct Back;
 
 impl Back {
-    /// For a thread without the GIL: with it, it would rest and nobody else could go on.
+    /// For a thread without the GIL: with it, it would rest and no other thread could go on.
     fn begin() -> Back {
         BACK.fetch_add(1, SeqCst);
         let back = Back;

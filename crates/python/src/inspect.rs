@@ -102,7 +102,7 @@ fn kernel(kernel: &Kernel, generation: Generation, program: Option<&Program>) ->
     })
 }
 
-/// What whoever launches the kernel has to know.
+/// What has to be known to launch the kernel.
 pub fn launch_facts(kernel: &Kernel) -> Value {
     let metadata = kernel.metadata();
     let args = metadata.map(|m| {

@@ -171,7 +171,7 @@ fn assembled(mode: Mode, text: &str) -> Result<Arc<[Inst]>, Refused> {
     assemble(mode, text).map(Into::into).map_err(|reason| Refused::Argument(format!("the assembly text: {reason}")))
 }
 
-/// Has compiled hooks kept in a folder, or, with None, no longer. What is in it becomes code: nobody else may write to it.
+/// Has compiled hooks kept in a folder, or, with None, no longer. What is in it becomes code: no other user may write to it.
 #[pyfunction]
 pub fn keep_hooks(folder: Option<PathBuf>) {
     hook::keep_in(folder);

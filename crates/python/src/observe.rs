@@ -92,7 +92,7 @@ impl PySession {
         PySession { inner: Mutex::new(inner) }
     }
 
-    /// Nobody who has it waits for the interpreter, as making an exception does.
+    /// No thread that has it waits for the interpreter, as making an exception does.
     fn lock(&self) -> MutexGuard<'_, Session> {
         // A panic while it went on left it as it was at that instruction.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)

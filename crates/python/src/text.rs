@@ -33,7 +33,7 @@ pub fn function(program: &Program, id: FuncId, lines: Option<&SourceMap>) -> Str
             }
         }
         let _ = write!(out, "{line}");
-        // A function of which nothing can be decoded has no first block.
+        // A function none of whose code can be decoded has no first block.
         if let Line::Function { .. } = line
             && !program.function(id).blocks.is_empty()
         {

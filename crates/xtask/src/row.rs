@@ -96,7 +96,7 @@ pub fn row(mode: &Mode, o: &Opcode, accumulates: bool, classes: &mut Classes) ->
     let mut legal = String::new();
     for (i, word) in o.legal.split_whitespace().enumerate() {
         match word.splitn(3, ':').collect::<Vec<_>>()[..] {
-            // Of some operations LLVM takes the control of DPP for a source, of which this code is the literal's.
+            // For some operations LLVM takes the control of DPP for a source, whose code here would be the literal's.
             [low, _, "0-254,256-511"] if is_dpp_control(generation, format, low) => {}
             [low, width, codes] => legal += &format!(" {low}:{width}:{}", classes.id(codes)),
             _ if i == 0 => legal += word,
@@ -292,7 +292,7 @@ fn forgets_exec(mnemonic: &str) -> bool {
     mnemonic.starts_with("v_movrelsd_2_b32") || mnemonic.starts_with("v_swaprel_b32")
 }
 
-/// A result of 16 bits, of which RDNA1 and RDNA2 say that the upper half of the register stays. (GCN5 has a zero there, and
+/// A result of 16 bits. On RDNA1 and RDNA2 the upper half of the register stays. (GCN5 has a zero there, and
 /// later ones name halves.)
 fn keeps_upper_half(generation: Generation, mnemonic: &str) -> bool {
     let wide = ["v_interp_p1", "v_sad_", "v_pack_", "v_cmp"].iter().any(|start| mnemonic.starts_with(start));

@@ -18,7 +18,7 @@ _FIRST_HEADER = 20
 #: Where code objects begin in a bundle, so that HIP takes them from where they lie.
 _ALIGNMENT = 4096
 
-#: Gives so many bytes at an address.
+#: Gives a number of bytes at an address.
 Read = Callable[[int, int], bytes]
 
 
@@ -102,7 +102,7 @@ def _size_of_zstd(read: Read, address: int) -> int:
     while not last:
         header = int.from_bytes(read(at, 3), "little")
         last, kind, size = bool(header & 1), header >> 1 & 3, header >> 3
-        # One byte stands for a run of so many; 3 is no kind of block.
+        # One byte stands for a run of that many; 3 is no kind of block.
         if kind == 3:
             raise ToolError(f"what is compressed at {address:#x} is damaged")
         at += 3 + (1 if kind == 1 else size)

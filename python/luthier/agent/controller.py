@@ -171,9 +171,9 @@ class Controller:
                 if error.errno not in (errno.EMFILE, errno.ENFILE):
                     return  # it was closed
                 if spare is None:
-                    time.sleep(0.01)  # until somebody gives one back
+                    time.sleep(0.01)  # until another thread gives one back
                     continue
-                # A process that nobody answers would wait for ever.
+                # A process that gets no answer would wait for ever.
                 spare.close()
                 spare = None
                 with contextlib.suppress(OSError):
@@ -203,7 +203,7 @@ class Controller:
         """The environment in which a program finds the agent and the controller."""
         self._environment = environment
         tools = environment.get("HSA_TOOLS_LIB", "").split()
-        if str(self._library) not in tools:  # whoever has put it there has chosen the place
+        if str(self._library) not in tools:  # the user who has put it there has chosen the place
             tools.insert(0, str(self._library))
         made = {**environment, "LUTHIER_AGENT": self.path, "HSA_TOOLS_LIB": " ".join(tools)}
         if self._hears_hip:
@@ -260,7 +260,7 @@ class Controller:
     def settle(self, is_to_end: Callable[[], bool] = _never) -> None:
         """Waits for what the processes have said before they ended. Those that the program leaves behind are given some time
         to end, and are left alone then: nothing more is heard of them. Tools' code that does not come back is given up once
-        somebody wants all to end: ``is_to_end``, or an interrupt."""
+        the user wants all to end: ``is_to_end``, or an interrupt."""
         until, interrupt = time.monotonic() + _GRACE, None
         while under_way := self._served():
             try:

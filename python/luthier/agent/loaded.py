@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Of tools that are about kernels.
 CALLBACKS = ("on_kernel", "on_launch", "on_complete")
-#: Why the original runs where nobody has asked for anything else.
+#: Why the original runs where nothing else was asked for.
 NOT_SELECTED, NOT_FOR_KERNELS = "not selected", "no tool is about kernels"
 INSERT_NOTHING = "the tools insert nothing"
 #: Why the original of a kernel has run whose launches do not wait.

@@ -1,6 +1,6 @@
 """HIP libraries that are tools themselves: recognised when they are registered, and their kernels kept apart.
 
-A tool module is compiled by HIP like any other; it has hooks as device functions, reached from kernels that nobody launches,
+A tool module is compiled by HIP like any other; it has hooks as device functions, reached from kernels that are never launched,
 and a managed variable named ``__luthier_reserved``, which marks it. HIP loads it, so that its variables are there; its kernels
 are not registered.
 """
@@ -118,7 +118,7 @@ class Registrations:
             self._open.handle = call.result or 0
             self.modules.append(self._open)
             self._app._hear((_UNREGISTER,), self._last, True)
-            # HIP loads it when it starts, not when a kernel of it is launched: nobody launches any.
+            # HIP loads it when it starts, not when a kernel of it is launched: none is.
             self._app.set_variable("HIP_ENABLE_DEFERRED_LOADING", "0")
 
     def _recognised(self, call: Call) -> ToolModule | None:

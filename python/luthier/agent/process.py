@@ -51,7 +51,7 @@ class Process:
         #: What people are told of a tool that has failed.
         self.failure: str | None = None
         self.error: BaseException | None = None
-        #: Somebody has ended the wait for what a tool says at the end.
+        #: The user has ended the wait for what a tool says at the end.
         self.interrupted: BaseException | None = None
         #: A tool whose code has not come back: nothing is heard of the process any more.
         self.given_up: Tool | None = None
@@ -92,7 +92,7 @@ class Process:
             self._reader.close()
 
     def has_ended(self, seconds: float) -> bool:
-        """Whether the process has ended, or does in so many seconds. What it has said may not all be heard then."""
+        """Whether the process has ended, or does within ``seconds``. What it has said may not all be heard then."""
         return self._wire.has_ended(seconds)
 
     def leave(self) -> None:
@@ -398,7 +398,7 @@ class Process:
             tool.on_exit(report)
         except BaseException as error:
             if not isinstance(error, (Exception, SystemExit)):
-                # Somebody wants it to end. What the others say is still asked for.
+                # The user wants it to end. What the others say is still asked for.
                 self.interrupted = error
                 self._wants.interrupted.add(_kind(tool))
                 raise_again(error)
@@ -414,7 +414,7 @@ class Process:
         return int(struct.unpack_from("<Q", self.ledger.map, len(self.ledger) - 8 * COUNTERS)[0])
 
     def result(self) -> dict[str, Any]:
-        """What ``--json`` holds for it: the code objects of which something was launched."""
+        """What ``--json`` holds for it: the code objects that something was launched from."""
         ended = "in the usual way" if self.ended else self.trouble or "without notice"
         ended = "not yet" if self.goes_on else ended
         ledger = self.ledger

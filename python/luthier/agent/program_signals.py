@@ -29,7 +29,7 @@ class Waiting:
         os.close(self._write)
 
     def wait(self, seconds: float | None = None) -> None:
-        """Waits until a signal has come that somebody here handles, or for so long."""
+        """Waits until a signal has come that is handled here, or for ``seconds``."""
         poll = select.poll()
         poll.register(self._read, select.POLLIN)
         poll.poll(None if seconds is None else seconds * 1000)
@@ -47,7 +47,7 @@ class ProgramSignals:
     _ENDING = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 
     def __init__(self) -> None:
-        #: Somebody wants the program to end.
+        #: The user wants the program to end.
         self.is_to_end = False
         self._child: subprocess.Popen[bytes] | None = None
         self._early: list[int] = []
@@ -70,7 +70,7 @@ class ProgramSignals:
 
     def wait(self, child: subprocess.Popen[bytes], look: Callable[[], None] | None = None) -> int:
         """From now on there is a program; waits for its end, and gives its status. ``look`` is called now and then once
-        somebody wants the program to end."""
+        the user wants the program to end."""
         with Waiting() as waiting:
             handler = signal.signal(signal.SIGCHLD, lambda *_: None)
             try:

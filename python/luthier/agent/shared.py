@@ -19,7 +19,7 @@ class Memory:
 
     def __init__(self, file: int, writable: bool = True):
         try:
-            # If it could be cut short, whoever reads what was there would be killed.
+            # If it could be cut short, a process that reads what was there would be killed.
             if not fcntl.fcntl(file, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK:
                 raise ValueError("it is not sealed against being cut short")
             size = os.fstat(file).st_size
@@ -36,7 +36,7 @@ class Memory:
         return len(self.map)
 
 
-#: ``amd_signal_t``: kind and value, and what is 0 for a signal that nobody sleeps for.
+#: ``amd_signal_t``: kind and value, and what is 0 for a signal that no thread sleeps for.
 _SIGNAL = struct.Struct("<qq48x")
 #: Bytes of variables that are copied when their kernel is unloaded.
 _COPIED = 1 << 20
@@ -72,8 +72,8 @@ class Variables(Home):
 
     def keep(self) -> None:
         """Keeps what they have now, and gives the memory back."""
-        # Another thread may be reading: the mapping goes when nobody has it any more. A large one stays, with what the program
-        # has written into it, for as long as the variables do: nobody writes there any more.
+        # Another thread may be reading: the mapping goes when nothing refers to it any more. A large one stays, with what the program
+        # has written into it, for as long as the variables do: nothing writes there any more.
         if self.size <= _COPIED:
             self._contents = bytes(self._contents)
         self._is_kept = True

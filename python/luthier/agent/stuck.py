@@ -1,4 +1,4 @@
-"""Tools' code that does not come back, once somebody wants the program to end."""
+"""Tools' code that does not come back, once the user wants the program to end."""
 
 from __future__ import annotations
 

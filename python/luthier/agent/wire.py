@@ -81,7 +81,7 @@ class Wire:
         return int(pid)
 
     def say(self, message: str, file: int | None = None, **parts: Any) -> None:
-        """Says something, with a file. That nobody listens any more is noticed when an answer is waited for."""
+        """Says something, with a file. That the other side listens no more is noticed when an answer is waited for."""
         data = _ENCODER.encode({"message": message, **parts}).encode()
         try:
             if file is None:
@@ -126,7 +126,7 @@ class Wire:
             close(files)
 
     def has_ended(self, seconds: float) -> bool:
-        """Whether the other side has ended, or does in so many seconds. What it has said may not all be heard then."""
+        """Whether the other side has ended, or does within ``seconds``. What it has said may not all be heard then."""
         file = self._socket.fileno()
         if file < 0:
             return True
@@ -144,7 +144,7 @@ class Wire:
 
 
 def close(files: list[int]) -> None:
-    """Closes files that nobody wants."""
+    """Closes files that are not wanted."""
     for file in files:
         os.close(file)
 

@@ -31,7 +31,7 @@ class Wishes:
     #: As of :func:`luthier.instrument`.
     check: bool | None
     hip: bool
-    #: Tools that somebody has interrupted while they said what they had found, by module and class.
+    #: Tools that the user has interrupted while they said what they had found, by module and class.
     interrupted: set[tuple[str, str]] = field(default_factory=set)
 
     @classmethod

@@ -53,7 +53,7 @@ class Outputs:
         self._files: list[_File] = []
 
     def open(self, path: str, like: str | None = None) -> Output:
-        """The file that is to be at ``path``. It may be executed by whoever may read it if the file ``like`` can be."""
+        """The file that is to be at ``path``. Users who may read it may execute it if the file ``like`` can be executed."""
         try:
             mode = os.stat(path).st_mode
         except OSError:

@@ -1,4 +1,4 @@
-"""What happens when somebody wants the process to end."""
+"""What happens when a signal asks the process to end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Terminated(BaseException):
 
 
 def raise_on_termination() -> None:
-    """From now on such signals raise :class:`Terminated`, unless somebody else has taken them or wants them ignored."""
+    """From now on such signals raise :class:`Terminated`, unless other code has taken them or wants them ignored."""
     if threading.current_thread() is not threading.main_thread():
         return
     for number in _ENDING:
@@ -40,7 +40,7 @@ def raise_again(error: BaseException) -> None:
 
 
 def end(number: int) -> NoReturn:
-    """Ends the process as the signal does by default, so that whoever sent it sees what they asked for."""
+    """Ends the process as the signal does by default, so that the sender sees what they asked for."""
     print(f"luthier: terminated by {signal.Signals(number).name}", file=sys.stderr)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -14,7 +14,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 def shortened(method: _F) -> _F:
     """Errors of this package that ``method`` raises show the calls of the user's code on the way, such as ``on_kernel``,
-    and none of this package's own. Those of an InternalError stay, for whoever mends it."""
+    and none of this package's own. Those of an InternalError stay, for its repair."""
 
     @functools.wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:

@@ -16,7 +16,7 @@ from .jobs import Job, Work, candidates
 from .results import Results
 from .schedule import Cluster, Limits, Local, Outcome, Schedule
 
-#: A part of the results is written, too, when so many kernels or seconds have come together.
+#: A part of the results is written, too, after this many kernels or seconds.
 _KERNELS, _SECONDS = 20_000, 30.0
 
 
@@ -61,7 +61,7 @@ class Batch:
     paths: Sequence[str | os.PathLike[str]]
     out: str | os.PathLike[str]
     limits: Limits = Limits()
-    #: Only so many code objects: the first, or a sample that the seed decides.
+    #: At most this many code objects: the first, or a sample that the seed decides.
     limit: int | None = None
     sample: int | None = None
     seed: int = 0

@@ -395,7 +395,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except LuthierError as error:
         return _fail(str(error), lines=type(error).__name__ == "HookError")
     except BrokenPipeError:
-        # Whoever read our output has seen enough; nothing more is to be flushed at exit.
+        # The reader of our output has seen enough; nothing more is to be flushed at exit.
         if sys.stdout is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141

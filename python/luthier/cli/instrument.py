@@ -25,7 +25,7 @@ class _Done:
     data: bytes
     report: Any
     lines: list[str]
-    #: Code objects of which something could not be inserted, with what was done.
+    #: Code objects for which something could not be inserted, with what was done.
     placed: list[tuple[CodeObject, dict[str, Any]]]
     left: list[str] = field(default_factory=list)
 

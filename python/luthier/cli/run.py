@@ -259,7 +259,7 @@ def _sizes(sizes: tuple[int, int, int]) -> str:
 
 
 def exit_now(status: int) -> None:
-    """Ends the process when a computation that nobody waits for is still going on."""
+    """Ends the process when a computation that is not waited for is still going on."""
     if _Interrupted.pending:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""``luthier trace --serve``: tools over programs that somebody else starts."""
+"""``luthier trace --serve``: tools over programs that others start."""
 
 from __future__ import annotations
 

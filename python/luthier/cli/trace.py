@@ -160,7 +160,7 @@ def _under_tools(
 
 
 def _say_if_nothing(controller: Controller, rows: list[Row]) -> None:
-    """Why tools have nothing to say of kernels that ran, if that is so and nobody has asked for it. ``rows`` are the
+    """Why tools have nothing to say of kernels that ran, if that is so and the user has not asked for it. ``rows`` are the
     processes that the mock driver knows."""
     wants = controller.wants  # imports what follows, which another thread may be about to
     from ..agent.loaded import CALLBACKS, NOT_SELECTED

@@ -2,7 +2,7 @@
 
 A range is memory that arrays and tensors own which overlap: mostly one, a NumPy array that is no view, or the storage of
 a torch tensor. It is the device's until its owners go; what kernels do there afterwards is found as a use of freed
-memory, unless the process has given it to somebody who shares it, too.
+memory, unless the process shares it with another one, too.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from ..errors import ArgumentError
 
 #: What :func:`allocate` begins at a multiple of, as hipMalloc does.
 ALIGNMENT = 256
-#: Bytes behind what :func:`allocate` gives that stay nobody's: an overrun by less is caught for certain.
+#: Bytes behind what :func:`allocate` gives that stay unused: an overrun by less is caught for certain.
 GUARD = 1 << 16
 
 
 @dataclass
 class Owner:
-    """Whoever keeps some bytes of the process where they are, without keeping him."""
+    """The owner of some bytes of the process that keeps them where they are, without keeping the owner alive."""
 
     start: int
     end: int
@@ -81,14 +81,14 @@ class HostMemory:
             return [(found.start, found.end, found.writable) for found in self._ranges.values()]
 
     def sweep(self) -> None:
-        """Gives back what nobody owns any more."""
+        """Gives back what has no owner any more."""
         with self._lock:
             for found in [r for r in self._ranges.values() if any(owner.is_gone() for owner in r.owners)]:
                 self._replace([found], _ranges_of(owner for owner in found.owners if not owner.is_gone()))
 
     def kept(self, anyhow: bool = False) -> list[Any]:
         """All owners, to be held while a kernel runs: another thread of Python may let go of one meanwhile. Where there is
-        no other thread, and nothing calls Python (``anyhow``), nobody can."""
+        no other thread, and nothing calls Python (``anyhow``), nothing can."""
         if threading.active_count() == 1 and not anyhow:
             return []
         with self._lock:
@@ -103,7 +103,7 @@ class HostMemory:
         """Has the owner's bytes in a range."""
         found = self._at(owner.start)
         if found is None or any(known.is_gone() for known in found.owners):
-            self.sweep()  # the memory may be somebody else's by now
+            self.sweep()  # the memory may be another array's by now
             found = self._at(owner.start)
         if found is not None and owner.end <= found.end and (found.writable or not owner.writable):
             if all(known.identity != owner.identity for known in found.owners):

@@ -22,13 +22,13 @@ class Printer:
 
     def write(self, printed: Iterable[tuple[bytes, bool]]) -> None:
         for text, is_error in printed:
-            # Looked up now: somebody may have put another one in its place.
+            # Looked up now: the program may have put another one in its place.
             output = self._output or (sys.stderr if is_error else sys.stdout)
             if output is not None:  # a process without a console has none
                 output.write(text.decode("utf-8", "replace"))
 
     def flush(self) -> None:
-        """Writes what nobody has written yet."""
+        """Writes what has not been written yet."""
         self.write(self._core.take_printed())
 
 

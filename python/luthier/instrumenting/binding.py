@@ -62,7 +62,7 @@ class Arguments:
         self.uses = 0
 
 
-#: In so many ways the plain numbers of a hook are compiled in.
+#: In at most this many ways the plain numbers of a hook are compiled in.
 COMPILED_IN = 16
 
 

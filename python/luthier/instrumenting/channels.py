@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: Records that are read at a time.
 _PIECE = 1 << 16
-#: Positions come round after so many.
+#: Positions come round after this many.
 _ROUND = 1 << 32
 #: Seconds between two looks at a channel in which nothing was.
 _SHORTEST, _LONGEST = 0.0002, 0.005
@@ -158,7 +158,7 @@ class Ring:
                 return
 
     def close(self) -> None:
-        """Nobody reads any more: waves that wait go on, and what they record is lost."""
+        """The host reads no more: waves that wait go on, and what they record is lost."""
         self.home.write(self.symbol, CLOSED, struct.pack("<I", 1))
 
     def _part(self, start: int, size: int) -> bytes:
@@ -300,7 +300,7 @@ class Reader:
         return source.deliver(at_end, False)
 
     def close(self) -> None:
-        """Ends the thread; kernels that go on wait for nobody."""
+        """Ends the thread; kernels that go on wait for no host."""
         self.stop()
         for source in self._sources:
             source.ring.close()

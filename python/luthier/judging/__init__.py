@@ -1,4 +1,4 @@
-"""Judging a kernel that somebody else wrote, a person or a program, against a reference in NumPy or torch: :func:`judge`."""
+"""Judging a kernel that a person or a program wrote, against a reference in NumPy or torch: :func:`judge`."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What counts as right. An element is, if any of the three holds: so many units in the last place of the output's type, or
+    """What counts as right. An element is, if any of the three holds: a number of units in the last place of the output's type, or
     within ``atol + rtol * |reference|``. Integers have to be equal unless ``atol`` says otherwise. NaN is right where the
     reference has NaN, and infinity where it has the same."""
 

@@ -1,4 +1,4 @@
-"""Tables that waves or lanes carry from hook to hook: parameters of a few elements, each of which is an ``inout`` of its own
+"""Tables that waves or lanes carry from hook to hook: parameters of a few elements; each is an ``inout`` of its own
 in the tree. An element whose number is known only when the hook runs is chosen among them."""
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ _LOAD = 1
 #: A file longer than this is not made of what a header in memory says.
 _MOST = 1 << 34
 
-#: Gives so many bytes at an address.
+#: Gives a number of bytes at an address.
 Read = Callable[[int, int], bytes]
 
 

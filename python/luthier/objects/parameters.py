@@ -67,7 +67,7 @@ class Declared:
 
 
 def declared(core: Any, kernel: str, args: list[dict[str, Any]]) -> list[Declared | None]:
-    """The types of a kernel's explicit arguments, None for each of which nothing is known."""
+    """The types of a kernel's explicit arguments, None for each that is not known."""
     found = core.parameters(kernel)
     if found is not None and len(found) == len(args):
         return [_of_dwarf(parameter, arg["size"]) for parameter, arg in zip(found, args)]

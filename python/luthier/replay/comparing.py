@@ -55,7 +55,7 @@ class Compared:
 
 def compare(case: Case, code: CodeObject, way: Way | None = None, events: int = 1 << 24) -> Compared:
     """Runs the case's own code and another code object's kernel of the same name on the same memory, and compares what they
-    leave. ``events``: so many accesses of each thread are kept to find stores."""
+    leave. ``events``: how many accesses of each thread are kept to find stores."""
     way = way or Way()
     first, second = replay(case, way), replay(case, replace(way, code=code))
     if first.error is not None or second.error is not None:

@@ -100,7 +100,7 @@ class Way:
     timeout: float | None = None
     #: Whether all workgroups are under way together; None for what was recorded.
     cooperative: bool | None = None
-    #: Events of memory accesses are kept, so many for each thread.
+    #: How many events of memory accesses are kept for each thread.
     events: int = 0
 
 

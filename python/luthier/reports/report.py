@@ -128,7 +128,7 @@ class Report:
         self.data.append(Records(title, columns))
 
     def plot(self, title: str, spec: Mapping[str, Any]) -> None:
-        """Adds a picture: a specification of Vega-Lite with its data in it. Nothing is drawn before somebody looks."""
+        """Adds a picture: a specification of Vega-Lite with its data in it. Nothing is drawn before the page is opened."""
         self.plots.append(Plot(title, dict(plain(spec))))
 
     def __repr__(self) -> str:

@@ -60,7 +60,7 @@ _spool = Spool()
 
 
 def add(findings: Iterable[Mapping[str, Any]]) -> None:
-    """Writes down that this process has judged a launch, and what was found, if somebody collects it."""
+    """Writes down that this process has judged a launch, and what was found, if another process collects it."""
     if VARIABLE in os.environ:
         _spool.add(findings)
 

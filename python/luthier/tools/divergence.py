@@ -80,4 +80,4 @@ class Divergence(LaneTool):
         told = [(f"{i.address:#x}", i.text, place_of(i), *branches[i.address].values()) for i, _, _ in self.branches]
         report.table("branches", told, ("address", "branch", "line", "taken", "not taken"))
         self.lane_columns(report)
-        report.column("split", {a: v["some"] for a, v in splits.items()}, unit="waves", about="waves of which some lanes went on")
+        report.column("split", {a: v["some"] for a, v in splits.items()}, unit="waves", about="waves some of whose lanes went on")

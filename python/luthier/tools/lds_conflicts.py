@@ -1,6 +1,6 @@
 """lds_conflicts: cycles that accesses of LDS take, and how many of them bank conflicts cost.
 
-The model: LDS has 32 banks of 4 bytes (64 on gfx950), each of which serves one dword in a cycle. Lanes are served in groups of
+The model: LDS has 32 banks of 4 bytes (64 on gfx950); each serves one dword in a cycle. Lanes are served in groups of
 as many as fill the banks: 32 lanes of 4 bytes, 16 of 8 bytes, 8 of 12 or 16 bytes. A group takes as many cycles as the bank
 with the most different dwords has; lanes with the same dword are served together. The two places of ``ds_read2`` and its kin
 are two accesses. Which lanes real hardware takes together for wide accesses, AMD does not say for every generation.

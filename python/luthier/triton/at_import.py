@@ -1,4 +1,4 @@
-"""What is to be done when a module is imported that nobody wants to import for it."""
+"""What is to be done when a module is imported, which is not to be imported for it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """torch's autocast for ``cuda``, on tensors that the mock device shares with the CPU.
 
 torch casts by a tensor's kind of device, and these tensors are the CPU's. So while autocast is on for ``cuda`` it is on for
-the CPU, too, and the operators of which torch treats the two differently are treated here as on ``cuda``. Which those are,
+the CPU, too, and operators that torch treats differently on the two are treated here as on ``cuda``. Which those are,
 torch's dispatcher says; what is done with each, the tables below (torch's documentation of autocast, "CUDA Ops"). An operator
 that the dispatcher knows and the tables do not is refused while autocast is on.
 """

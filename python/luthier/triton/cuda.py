@@ -305,7 +305,7 @@ _NOTHING_OF_ACCELERATORS = (
     "set_device_index", "set_device_idx", "set_stream", "synchronize", "empty_cache", "empty_host_cache",
     "reset_accumulated_memory_stats", "reset_peak_memory_stats",
 )  # fmt: skip
-#: torch.save and torch.load ask whoever has the least number first; torch's own have 10 and more.
+#: torch.save and torch.load ask the handler with the least number first; torch's own have 10 and more.
 _FIRST = 5
 _facts = SimpleNamespace()
 _generator = torch._C.Generator

@@ -2,7 +2,7 @@
 for a GPU asks which are on the GPU, and takes ``x.cpu()`` and ``x.cuda()`` for copies.
 
 A tensor that was made without ``device="cuda"`` is the host's, and so is what is computed of such tensors alone. All others
-are the GPU's: above all those of which it is not known. The storage is marked, so that views, parameters and ``.data`` have
+are the GPU's: above all those about which it is not known. The storage is marked, so that views, parameters and ``.data`` have
 what their tensor has.
 """
 

@@ -7,7 +7,7 @@ from importlib import metadata
 
 from ..errors import ArgumentError
 
-#: The first one that works, and the first one that nobody has tried.
+#: The first one that works, and the first one that was not tried.
 _FIRST, _UNKNOWN = (3, 6), (3, 10)
 
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ..device.results import RunResult
     from ..reports.findings import Finding
 
-#: Of so many instructions live registers are computed without being asked for: it takes about a second.
+#: Live registers of at most this many instructions are computed without being asked for: it takes about a second.
 LIVE_LIMIT = 100_000
-#: So many blocks are drawn as graphs.
+#: At most this many blocks are drawn as graphs.
 GRAPH_LIMIT = 5_000
 FORMATS = {"html": (".html", ".htm"), "json": (".json",), "text": (".txt", ".s")}
 

@@ -1,6 +1,6 @@
 """Annotated code as one page of HTML that needs nothing else.
 
-The code of each function is in the page, compressed, and is unpacked and drawn when somebody looks at it: so pages of
+The code of each function is in the page, compressed, and is unpacked and drawn when it is opened: so pages of
 libraries with thousands of kernels open at once.
 """
 

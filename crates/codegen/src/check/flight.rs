@@ -36,7 +36,7 @@ impl<'a> Flight<'a> {
     pub fn new(loads: &'a InFlight, unused: &RegSet, generation: Generation) -> Flight<'a> {
         let mut pending = loads.registers();
         pending.subtract(unused);
-        // So many operations later that the counter cannot count them, it has come: issuing waits where it is at its most.
+        // More operations later than the counter can count, it has come: issuing waits where it is at its most.
         let may_come = |reg: &Reg| {
             let needs = loads.wait_for(&[*reg].into_iter().collect());
             needs.bounds().any(|(counter, n)| n < counter.most(generation))

@@ -60,7 +60,7 @@ pub fn marked(env: &Env, unread: &RegSet, code: &[Placed]) -> Vec<(usize, Wrong)
 
 /// One run of inserted instructions, along its own branches as well.
 fn inserted(env: &Env, unread: &RegSet, code: &[Placed], run: Range<usize>, found: &mut Vec<(usize, Wrong)>) {
-    // The application's, of which nothing else leaves them marked.
+    // The application's: nothing else of it leaves them marked.
     let lasts = |reg: &Reg| unread.contains(*reg) && !is_ours(env, pair(*reg));
     let mut arriving: BTreeMap<usize, Scalars> = BTreeMap::new();
     loop {

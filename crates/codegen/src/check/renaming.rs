@@ -9,7 +9,7 @@ use crate::template::prepared::Prepared;
 #[derive(Debug)]
 pub struct Renaming {
     first: Vec<Option<Reg>>,
-    /// Placed units of which lanes that are off keep their values.
+    /// Placed units whose lanes that are off keep their values.
     pub keeps_inactive: RegSet,
 }
 

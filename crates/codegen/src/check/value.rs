@@ -31,7 +31,7 @@ pub enum Value {
         of: Reg,
         mask: u32,
     },
-    /// v0, v1 and so on as they were, so many of them, ten bits each.
+    /// v0, v1 and so on as they were, this many of them, ten bits each.
     Packed(u8),
     /// A unit of an argument, as a hook left it.
     Result {
@@ -68,7 +68,7 @@ pub enum AddressPart {
 }
 
 impl Value {
-    /// What one lane of a vector unit holds, all of which hold this.
+    /// What one lane of a vector unit holds; all lanes hold this.
     pub fn in_lane(self, lane: u8) -> Value {
         match self {
             Value::Own(reg) if reg.is_vgpr() || reg.is_agpr() => Value::Lane(reg, lane),

@@ -110,7 +110,7 @@ impl<'a> Component<'a> {
         let mut limits = machine.limits(&kernels, &used);
         let mut allocated = kernels.iter().map(|k| machine.allocated(k, &used)).reduce(Counts::least);
         if kernels.is_empty() {
-            // Functions that no kernel of this object calls: whoever does has its own counts.
+            // Functions that no kernel of this object calls: their callers have counts of their own.
             let counts = RegisterCounts::of(&used);
             limits = Counts { sgprs: counts.sgprs, vgprs: counts.vgprs.min(256), agprs: counts.agprs };
         }

@@ -15,7 +15,7 @@ use crate::machine::operations::HwReg;
 use crate::machine::scratch::{OwnScratch, ScratchInputs};
 use crate::machine::special::Special;
 
-/// Scratch of our own for a component of these functions, which write these registers: so many bytes a lane for stacks and for registers. `None` where
+/// Scratch of our own for a component of these functions, which write these registers: bytes a lane for stacks and for registers. `None` where
 /// it cannot be had.
 pub fn own(
     machine: &Machine,
@@ -24,7 +24,7 @@ pub fn own(
     kernels: &[&Kernel],
     room: (u32, u32),
 ) -> Option<OwnScratch> {
-    // Whoever decides as it runs how large the stack is puts it where ours would be.
+    // A kernel that decides at run time how large its stack is puts it where ours would be.
     let dynamic = kernels.iter().any(|k| {
         let noted = k.metadata().is_some_and(|m| m.uses_dynamic_stack == Some(true));
         noted || k.descriptor.uses_dynamic_stack()
@@ -83,7 +83,7 @@ enum Held {
     SumHigh,
 }
 
-/// The instructions at a kernel's start, of which compilers use some to set FLAT_SCRATCH to the wave's scratch.
+/// The instructions at a kernel's start; compilers use some of them to set FLAT_SCRATCH to the wave's scratch.
 struct Prologue<'a> {
     machine: &'a Machine,
     held: HashMap<Reg, Held>,

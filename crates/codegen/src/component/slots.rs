@@ -34,7 +34,7 @@ pub const MOST_SCRATCH: u32 = 1024;
 
 /// The lowest VGPRs hold no slot, so that hooks find one, and what ends counters three of them.
 const KEPT_VGPRS: u16 = 3;
-/// So many SGPRs, of the application or not, hold no slot: what ends counters takes them.
+/// This many SGPRs, of the application or not, hold no slot: what ends counters takes them.
 const KEPT_SGPRS: u32 = 24;
 
 /// Homes for the slots `wanted` of the plan's, in order.

@@ -1,5 +1,5 @@
 //! Where functions begin: what is inserted at a device function's entry, and what has to be known of a kernel's entries,
-//! in front of which something is put when all of its component is copied.
+//! Something is put in front of it when all of its component is copied.
 
 use std::rc::Rc;
 

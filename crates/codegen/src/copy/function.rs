@@ -294,7 +294,7 @@ impl Copier<'_> {
         if !program.succs(block).iter().any(|to| program.block_vaddr(*to) == next)
             && !program.exits_of(block).iter().any(|exit| exit.target == next)
         {
-            // Control never gets here. Were it to, the wave stops, and somebody hears of it.
+            // Control never gets here. Were it to, the wave stops, and the host hears of it.
             let guard = self.env.machine.ops.stop()?;
             guard.iter().for_each(|inst| self.put.out.chunk.push(inst));
             return Ok(());

@@ -145,7 +145,7 @@ fn sum_after(env: &Env, block: InstrIds, getpc: InstrId) -> Option<Sum> {
     Some(Sum { pair, low, high, constant: u64::from(y) << 32 | u64::from(x) })
 }
 
-/// Nobody sees the program counter itself, or the carry that the sum leaves.
+/// No code sees the program counter itself, or the carry that the sum leaves.
 fn may_fold(env: &Env, func: FuncId, block: BlockId, sum: &Sum, spots: &[Spot]) -> bool {
     let getpc = InstrId(sum.low.0 - 1);
     let from = spots.partition_point(|s| s.instr < getpc);

@@ -1,4 +1,4 @@
-//! Leading whoever calls an original function to its copy.
+//! Leading callers of an original function to its copy.
 //!
 //! Function pointers, sums that were not recognised and pointers in memory all hold the original's address. So its
 //! first instruction becomes a branch to the copy: a short one where that reaches, else a long one through registers
@@ -11,7 +11,7 @@ use luthier_isa::{EncodeError, Inst, Operand, RegRange, RegSet};
 use crate::machine::cures::Cures;
 use crate::machine::operations::{LITERAL, Operations, one, pair};
 
-/// An original function of which there is a copy.
+/// An original function that has a copy.
 #[derive(Clone, Debug)]
 pub struct Original {
     pub name: String,
@@ -119,7 +119,7 @@ impl From<EncodeError> for Failure {
     }
 }
 
-/// The patches for all `originals` (by address). `via` finds so many registers for each one's component, at an even one.
+/// The patches for all `originals` (by address). `via` finds a number of registers for each one's component, from an even one on.
 pub fn patches(
     ops: &Operations,
     originals: &[Original],

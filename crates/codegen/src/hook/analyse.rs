@@ -118,7 +118,7 @@ fn is_renamable(reg: Reg) -> bool {
     reg.is_sgpr() || reg.is_vgpr() || reg.is_agpr()
 }
 
-/// LLVM ends a part by waiting for everything, stores included. Nobody needs a store to be done, so a part that loads
+/// LLVM ends a part by waiting for everything, stores included. Nothing needs a store to be done, so a part that loads
 /// nothing does not wait for memory (and does not make the application's loads late).
 fn drop_last_wait(code: &mut Code) {
     let loads = |i: &Inst| {
@@ -199,7 +199,7 @@ fn live_in(insts: &[Inst], offsets: &[u32], exec: &[Exec], at_end: &RegSet) -> R
             let mut reads = RegSet::EMPTY;
             insts[index].for_each_access(|a| {
                 // A vector write leaves the lanes outside EXEC alone: it ends the old value only while EXEC is the
-                // entry's (the lanes outside that are nobody's).
+                // entry's (the lanes outside hold nothing).
                 let kills = a.access == Access::Write
                     || a.access == Access::CondWrite && a.reg.is_vgpr() && exec[index] == Exec::Entry;
                 if kills {

@@ -1,6 +1,6 @@
 //! Instructions put in front of LLVM's, for what LLVM does not expect.
 //!
-//! *Undefined registers.* In loops that lanes leave at different times LLVM updates masks of which it has set no bit yet;
+//! *Undefined registers.* In loops that lanes leave at different times LLVM updates masks none of whose bits it has set yet;
 //! the undefined bits never matter, but reading a register that nothing has written is what strict mode reports. Such
 //! registers begin as zero.
 //!

@@ -29,7 +29,7 @@ pub fn check(text: &str, constraints: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The first register that is named by its number, or that nobody may touch.
+/// The first register that is named by its number, or that no code may touch.
 fn numbered(operands: &str) -> Option<&str> {
     let tokens = operands.split(|c: char| !c.is_ascii_alphanumeric() && !"_[$".contains(c));
     tokens.map(|t| t.trim_start_matches(['-', '|'])).find(|token| {

@@ -22,7 +22,7 @@ const SOURCES: &str = env!("LUTHIER_HOOK_SOURCES");
 
 static FOLDER: RwLock<Option<PathBuf>> = RwLock::new(None);
 
-/// Keeps objects in a folder from now on, or no longer. Nobody else may write to it.
+/// Keeps objects in a folder from now on, or no longer. No other user may write to it.
 pub fn keep_in(folder: Option<PathBuf>) {
     *FOLDER.write().unwrap_or_else(PoisonError::into_inner) = folder;
 }

@@ -59,7 +59,7 @@ fn states(code: &Code, facts: &[Facts]) -> Vec<Option<Scalars>> {
     states
 }
 
-/// A wave of which nothing else is known.
+/// A wave about which nothing else is known.
 fn alone(scalars: Scalars) -> Hazards {
     let mut wave = Hazards::brief();
     wave.set_scalars(scalars);

@@ -10,7 +10,7 @@ use std::{cell::RefCell, collections::HashSet};
 use super::ast::{Expr, ExprKind, Function, Record, Space, Stmt, StmtKind, Type, Unit};
 use crate::template::{ArgSpec, HookError};
 
-/// What lanes do, each by itself, and nobody does in a wave without active lanes: by the address in the unit.
+/// What lanes do, each by itself, and no lane does in a wave without active lanes: by the address in the unit.
 #[derive(Default)]
 pub struct OfLanes {
     /// Loads whose address may differ between lanes: their pointer expressions, or the places in a table.

@@ -55,7 +55,7 @@ pub fn expand<'c>(cx: &'c Context, module: &Module<'c>, mode: Mode, from: From) 
     Ok(())
 }
 
-/// Whether an add gets its operands from where it must not: a VGPR, of which other lanes were written than the one that
+/// Whether an add gets its operands from where it must not: a VGPR whose written lanes are others than the one that
 /// adds, or EXEC, which the add has changed. The moves to its own registers stand behind that change.
 pub fn reads_what_changes(insts: &[Inst]) -> bool {
     let one_lane = |inst: &Inst| {

@@ -68,7 +68,7 @@ impl Fixup {
         Fixup::Relative { at: if part == Half::Whole { at - 1 } else { at }, to, addend, part }
     }
 
-    /// Its words are so many further on.
+    /// Its words are this many further on.
     fn shift(&mut self, by: u32) {
         match self {
             Fixup::Branch { at, .. } | Fixup::Relative { at, .. } => *at += by,
@@ -92,7 +92,7 @@ pub struct Chunk {
     pub others: Vec<(u32, luthier_isa::Inst)>,
     /// Words where a hook begins, with the number of its template.
     pub hooks: Vec<(u32, u32)>,
-    /// So many words at the start stay together: no islands are put among them, nor before them.
+    /// This many words at the start stay together: no islands are put among them, nor before them.
     pub fixed: u32,
 }
 

@@ -55,7 +55,7 @@ pub fn build(info: &'static OpcodeInfo, operands: &[Operand]) -> Result<Inst, En
     })
 }
 
-/// What tells most operands apart; nothing for those of which there are too many.
+/// What tells most operands apart; nothing for kinds with too many.
 fn number(operand: &Operand) -> Option<usize> {
     match operand {
         Operand::Reg(range) => Some(range.first.index()),

@@ -22,7 +22,7 @@ const MAX_OFFSET: u32 = 4095;
 pub struct OwnScratch {
     /// Where registers are kept, in each lane's: behind the hooks' stacks.
     pub start: u32,
-    /// Bytes of the deepest stack, all of which begin at the same place.
+    /// Bytes of the deepest stack; all stacks begin at the same place.
     pub stack: u32,
     /// Bytes of a lane's that hooks may take; an offset reaches as far on every processor.
     pub room: u32,

@@ -51,7 +51,7 @@ pub enum Arg {
     Entry(EntryValue),
     /// Bytes from the kernel's arguments to its hidden ones.
     ImplicitOffset,
-    /// Bytes to the kernel's argument of this name, which has so many.
+    /// Bytes to the kernel's argument of this name, and its size in bytes.
     KernelArgument { name: String, size: u32 },
     /// So many bytes of LDS that the hooks have in each workgroup, behind all of the kernel's: it is given as many.
     SharedBytes(u32),

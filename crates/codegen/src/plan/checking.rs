@@ -13,7 +13,7 @@ pub enum Checking {
     Everything,
 }
 
-/// A plan is small with so many insertions, and so many copied instructions, at most.
+/// A plan is small with at most this many insertions and this many copied instructions.
 const SMALL: (usize, usize) = (1_000, 20_000);
 /// Of the places of a large plan.
 const ONE_IN: u64 = 64;

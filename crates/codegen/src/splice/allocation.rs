@@ -17,7 +17,7 @@ pub struct Loan {
     pub whole: bool,
 }
 
-/// By the groups of a template, of which there are few.
+/// By the groups of a template; there are few.
 pub type Groups<T> = SmallVec<[T; 8]>;
 
 /// One hook's registers.

@@ -161,7 +161,7 @@ impl<'a> Demand<'a> {
     }
 }
 
-/// No register and no slot gets two new values, of which one would be lost.
+/// No register and no slot gets two new values: one would be lost.
 fn one_new_value(prepared: &Prepared, args: &[Arg], slots: &[Slot]) -> Result<(), Rejection> {
     let hook = || prepared.name.clone();
     let mut written =

@@ -31,7 +31,7 @@ pub struct Span {
     pub called: bool,
 }
 
-/// A literal to fill in: of which instruction, and with what.
+/// A literal to fill in: in which instruction, and with what.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Literal {
     pub inst: usize,

@@ -7,7 +7,7 @@ use luthier_isa::Inst;
 use crate::machine::cures::WINDOW;
 use crate::template::paths::Ending;
 
-/// What was issued before a run of instructions: on each way that leads there so many, or all, the latest last. `None`
+/// What was issued before a run of instructions: on each way that leads there the last few, or all, the latest last. `None`
 /// where that is not known, or where there are too many ways.
 pub type Ways<'a> = Rc<dyn Fn(usize) -> Option<Vec<Vec<Inst>>> + 'a>;
 

@@ -41,7 +41,7 @@ impl Free {
     pub fn count(&self) -> u32 {
         self.0.iter().map(|w| w.count_ones()).sum()
     }
-    /// The lowest `count` neighbours of which the first's number is `remainder` modulo `align` (1, 2 or 4).
+    /// The lowest `count` neighbours whose first number is `remainder` modulo `align` (1, 2 or 4).
     pub fn find(&self, count: u8, align: u8, remainder: u16) -> Option<u16> {
         self.find_below(count, align, remainder, 256)
     }
@@ -84,11 +84,11 @@ pub struct Want {
 }
 
 impl Want {
-    /// So many, aligned to their count.
+    /// This many, aligned to their count.
     pub fn of(file: File, count: u8) -> Want {
         Want { file, count, align: count.next_power_of_two().min(4), remainder: 0, whole: false, limit: 256 }
     }
-    /// One register, of which all lanes will be written.
+    /// One register, all of whose lanes will be written.
     pub fn whole(file: File) -> Want {
         Want { whole: true, ..Want::of(file, 1) }
     }

@@ -65,7 +65,7 @@ impl<'a> Seam<'a> {
         self.settle();
     }
 
-    /// A place begins where these memory results may still be under way, of a wave with so many VGPRs.
+    /// A place begins where these memory results may still be under way, in a wave with `vgprs` VGPRs.
     pub fn avoid(&mut self, loads: &InFlight, vgprs: u16) {
         self.cures.idle = (0..vgprs.max(1)).map(Reg::vgpr).find(|reg| !loads.holds(*reg));
     }
@@ -178,7 +178,7 @@ impl<'a> Seam<'a> {
     fn first_need(&self, code: &Code, done: &[u8]) -> Option<(usize, Remedy)> {
         match &code.paths {
             Some(paths) => paths.first.iter().find_map(|way| self.need_on(code, way.iter().copied(), done)),
-            // However much later: scalars that nobody has waited for, and other hazards that last.
+            // However much later: scalars that were not waited for, and other hazards that last.
             None if Hazards::last(self.mode) => self.need_on(code, 0..code.facts.len(), done),
             None => self.need_on(code, 0..code.facts.len().min(WINDOW), done),
         }

@@ -302,7 +302,7 @@ impl Parts {
         if indexed && index.is_none() || offset_given && own_offset.is_none() {
             return None;
         }
-        // Nobody says where such a resource has its stride.
+        // No manual says where such a resource has its stride.
         if is_wide(inst) && indexed {
             return None;
         }

@@ -186,7 +186,7 @@ pub struct Template {
     pub clobbers: RegSet,
     /// Units whose value at entry matters: the arguments' places, and special registers that are read (EXEC, MODE).
     pub live_in: RegSet,
-    /// Vector units of which lanes that are inactive at entry may change as well. Elsewhere these lanes are kept.
+    /// Vector units whose lanes that are inactive at entry may change as well. Elsewhere these lanes are kept.
     pub writes_inactive_lanes: RegSet,
     /// Constants, which its relocations refer to by name.
     pub data: Vec<Blob>,

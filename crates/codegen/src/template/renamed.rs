@@ -43,7 +43,7 @@ pub struct Renamed {
 }
 
 impl Renamed {
-    /// So many are looked through faster than one is renamed.
+    /// This many are looked through faster than one is renamed.
     const MOST: usize = 8;
 
     /// The template's instructions with these registers.

@@ -92,7 +92,7 @@ fn dynamic_symbols(file: &mut File, segment: &HeadersSegment, descriptors: &[Sym
     Ok(())
 }
 
-/// The original's notes, of which the metadata tell only of these kernels.
+/// The original's notes; their metadata tell only of these kernels.
 fn place_notes(
     file: &mut File,
     segment: &HeadersSegment,

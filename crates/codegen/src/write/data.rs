@@ -6,7 +6,7 @@ use luthier_loader::CodeObject;
 use super::{PAGE, PlacedVariable};
 use crate::{CodegenError, Plan};
 
-/// Bytes between a variable of so many bytes and the next: a quarter of its size, within limits.
+/// Bytes between a variable of `size` bytes and the next: a quarter of its size, within limits.
 fn red_zone(size: u64) -> u64 {
     (size / 4).clamp(64, 1 << 16)
 }

@@ -66,7 +66,7 @@ pub struct HeadersSegment {
 }
 
 impl HeadersSegment {
-    /// Begins it behind all others, with room for so many program headers.
+    /// Begins it behind all others, with room for `count` program headers.
     pub fn begin(file: &mut File, count: usize) -> HeadersSegment {
         let ends = file.phdrs.iter().filter(|p| p.p_type == PT_LOAD).map(|p| p.p_vaddr + p.p_memsz);
         let vaddr = ends.max().unwrap_or(0).next_multiple_of(PAGE);
@@ -84,7 +84,7 @@ impl HeadersSegment {
         header.sh_size = bytes.len() as u64;
     }
 
-    /// Ends it, and writes the program headers, which are so many with its own.
+    /// Ends it, and writes the program headers, its own among them.
     pub fn close(self, file: &mut File, count: usize) -> Result<(), WriteError> {
         let size = file.bytes.len() as u64 - self.offset;
         file.add_load(PF_R, self.offset, self.vaddr, size, size);

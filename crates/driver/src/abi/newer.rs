@@ -1,4 +1,4 @@
-//! Structures as ROCm 7 has them: with fields in the middle that 5.2.3 does not know, all of which may be zero.
+//! Structures as ROCm 7 has them: with fields in the middle that 5.2.3 does not know; all may be zero.
 
 use super::{LinkProperties, NodeProperties};
 

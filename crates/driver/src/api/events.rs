@@ -45,7 +45,7 @@ pub extern "C" fn hsaKmtQueryEventState(event: *mut Event) -> Status {
 #[unsafe(no_mangle)]
 pub extern "C" fn hsaKmtWaitOnEvent(event: *mut Event, milliseconds: u32) -> Status {
     with(|s| {
-        // Whoever waits has rung a doorbell just before.
+        // A thread that waits has rung a doorbell just before.
         queue::look();
         s.events.wait(&[event.cast_const()], true, milliseconds)
     })

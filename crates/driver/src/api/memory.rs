@@ -131,7 +131,7 @@ pub extern "C" fn hsaKmtUnmapMemoryToGPU(memory: *mut c_void) -> Status {
 pub unsafe extern "C" fn hsaKmtQueryPointerInfo(pointer: *const c_void, info: *mut PointerInfo) -> Status {
     with(|s| {
         let found = s.memory.info(address(pointer));
-        // SAFETY: as above. A pointer that nobody knows has type 0, and all else is 0 too.
+        // SAFETY: as above. An unknown pointer has type 0, and all else is 0 too.
         unsafe { put(info, found.unwrap_or_else(|| std::mem::zeroed())) }?;
         found.map(|_| ()).ok_or(Status::Error)
     })

@@ -53,7 +53,7 @@ unsafe fn put<T>(to: *mut T, value: T) -> Result<(), Status> {
 /// Copies a list that the caller gives.
 ///
 /// # Safety
-/// `from` is null or has so many elements.
+/// `from` is null or has `count` elements.
 unsafe fn list<T: Copy>(from: *const T, count: u64) -> Result<Vec<T>, Status> {
     if count == 0 {
         return Ok(Vec::new());

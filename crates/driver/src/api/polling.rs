@@ -8,7 +8,7 @@ use luthier_abi::Signal;
 use super::newer::has_newer_structures;
 use crate::polling;
 
-/// Sleeps until a signal has what is waited for, or for so many nanoseconds; does nothing below runtimes that sleep.
+/// Sleeps until a signal has what is waited for, or for this many nanoseconds; does nothing below runtimes that sleep.
 ///
 /// # Safety
 /// The signal is one of the runtime's, and lives.

@@ -76,7 +76,7 @@ impl Mapping {
 
     fn show(&self, file: &OwnedFd, offset: u64, len: u64) -> bool {
         let (access, how) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
-        // SAFETY: replaces pages that are ours, and were nobody's Rust objects.
+        // SAFETY: replaces pages that are ours, and held no Rust objects.
         let at =
             unsafe { libc::mmap(raw(self.start), len as usize, access, how, file.as_raw_fd(), offset as libc::off_t) };
         if at == libc::MAP_FAILED {
@@ -122,7 +122,7 @@ impl Mapping {
     /// Gives the bytes back and keeps the addresses; false if that fails.
     pub fn empty(&self) -> bool {
         let how = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: ours, and nobody accesses them any more (`Pin`).
+        // SAFETY: ours, and nothing accesses them any more (`Pin`).
         let at = unsafe { libc::mmap(raw(self.start), self.whole as usize, libc::PROT_NONE, how, -1, 0) };
         at != libc::MAP_FAILED
     }
@@ -134,7 +134,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: ours, and nobody accesses them any more (`Pin`).
+        // SAFETY: ours, and nothing accesses them any more (`Pin`).
         unsafe { libc::munmap(raw(self.start), self.whole as usize) };
     }
 }

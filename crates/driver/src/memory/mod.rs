@@ -78,7 +78,7 @@ struct Table {
     next: u64,
     /// What was freed when the next work would have had this number.
     graveyard: VecDeque<(u64, Arc<Mapping>)>,
-    /// The addresses of what nobody knows any more, so that a stale pointer stays wild for a while.
+    /// The addresses of what was freed, so that a stale pointer stays wild for a while.
     stale: VecDeque<Arc<Mapping>>,
 }
 
@@ -266,7 +266,7 @@ impl Memory {
         }
     }
 
-    /// The program has got a block by asking for so many bytes.
+    /// The program has got a block by asking for `size` bytes.
     pub fn asked(&self, address: u64, size: u64) {
         let mut table = lock(&self.table);
         if let Some(block) = table.blocks.get_mut(&address).filter(|block| (1..block.len).contains(&size)) {
@@ -275,7 +275,7 @@ impl Memory {
         }
     }
 
-    /// Bytes of a GPU's memory that nobody has yet; on an APU the host's.
+    /// Free bytes of a GPU's memory; on an APU the host's.
     pub fn available(&self, node: u32) -> u64 {
         let used = lock(&self.table).used.get(&node).copied().unwrap_or(0);
         let all = if self.config.apu { host_memory() } else { self.config.memory };
@@ -322,7 +322,7 @@ impl Memory {
         lock(&self.table).block_at(address).map(|(_, block)| Kept { _mapping: Arc::clone(&block.mapping) })
     }
 
-    /// `hsaKmtRegisterMemory...`; nobody sees it yet.
+    /// `hsaKmtRegisterMemory...`; no GPU sees it yet.
     pub fn register(&self, address: u64, len: u64, flags: u32) -> Result<(), Status> {
         if self.config.apu {
             return Ok(());
@@ -381,13 +381,13 @@ impl Memory {
         if let Some(block) = table.blocks.get_mut(&address) {
             (block.mapped, block.nodes) = (set, node_list(set));
         } else if let Some((start, registered)) = registered.and_then(|s| Some((s, table.registered.get_mut(&s)?))) {
-            // Whoever registers it once more maps it once more, perhaps for another GPU.
+            // A program that registers it once more maps it once more, perhaps for another GPU.
             registered.mapped |= set;
             registered.maps += 1;
             registered.nodes = node_list(registered.mapped);
             gpu_address = registered.gpu_address(start);
         } else {
-            // A piece of the scratch pool, all of which its GPU may see.
+            // A piece of the scratch pool; its GPU may see all of it.
             let scratch =
                 table.block_at(address).filter(|(_, b)| b.flags & flags::SCRATCH != 0).map(|(start, _)| start);
             let block = scratch.and_then(|start| table.blocks.get_mut(&start)).ok_or(Status::InvalidParameter)?;

@@ -20,7 +20,7 @@ pub fn export(mapping: &Mapping, len: u64) -> Result<SharedHandle, Status> {
         if fd < 0 {
             return Err(Status::NoMemory);
         }
-        // SAFETY: just opened, and nobody else's.
+        // SAFETY: just opened, and not shared.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
         let mut file = File::from(fd);
         file.set_len(len).map_err(|_| Status::NoMemory)?;

@@ -93,7 +93,7 @@ impl Host for View {
 
     fn code_epoch(&self) -> u64 {
         if self.memory.config().apu {
-            // There the runtime copies code and tells nobody.
+            // There the runtime copies code without telling the driver.
             self.memory.code_changed();
         }
         self.memory.code_epoch()

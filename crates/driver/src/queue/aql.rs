@@ -84,7 +84,7 @@ pub fn step(queue: &Queue) -> Step {
     }
 }
 
-/// Up to five signals, all of which or one of which must be zero.
+/// Up to five signals: all of them, or one, must be zero.
 fn barrier(queue: &Queue, packet: &Barrier, any: bool) -> Result<(), Trouble> {
     let (mut pending, mut passed) = (0, 0);
     for handle in packet.signals.into_iter().filter(|&handle| handle != 0) {

@@ -77,7 +77,7 @@ pub fn run(queue: &Queue, given: &luthier_abi::Packet, address: u64) -> Result<(
             strict if of_program => strict,
             strict => strict.without(FindingKind::UndefinedMemory),
         },
-        // Alone, a workgroup waits for nobody; so does the kernel that sets up global wave sync.
+        // Alone, a workgroup waits for no other; so does the kernel that sets up global wave sync.
         cooperative: queue.cooperative.load(Ordering::Relaxed) && groups > 1,
         count: gpu.config().log,
         stop: Arc::default(),
@@ -142,7 +142,7 @@ fn start_workers() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let name = |i| format!("luthier-worker-{i}");
-        // Somebody else's pool in this process does as well.
+        // Another pool in this process does as well.
         rayon::ThreadPoolBuilder::new().thread_name(name).build_global().unwrap_or(());
     });
 }

@@ -19,7 +19,7 @@ pub fn value(gpu: &Gpu, handle: u64) -> Result<i64, Access> {
     Ok(unsafe { &(*signal).value }.load(Ordering::Acquire))
 }
 
-/// Somebody's work that began at `start` is done: the signal counts down and wakes who waits for it.
+/// Work that began at `start` is done: the signal counts down and wakes the threads that wait for it.
 pub fn complete(gpu: &Gpu, handle: u64, start: u64) -> Result<(), Access> {
     if handle == 0 {
         return Ok(());

@@ -27,7 +27,7 @@ impl Bench {
         let (ring, page, amd) = (room(RING), room(1 << 16), room(4096));
         let gpu = Arc::new(Gpu::new(&memory, &Arc::new(Events::new(room(4096 * 8))), &Arc::default(), 1));
         let mut resource = QueueResource { id: 0, doorbell: 0, write: amd + 56, read: amd + 128, error_reason: 0 };
-        // SAFETY: the memory is ours, and nobody runs yet.
+        // SAFETY: the memory is ours, and nothing runs yet.
         unsafe {
             pointer::<u32>(amd + std::mem::offset_of!(luthier_abi::Queue, size) as u64).write((RING / PACKET) as u32)
         };
@@ -144,7 +144,7 @@ fn copy_queue_copies_a_box_between_two_pitches() {
 fn copy_queue_polls_until_its_condition_holds() {
     let bench = Bench::new(queue_type::SDMA);
     let ([at, high], [to, to_high]) = (bench.at(0), bench.at(64));
-    // Until the word at `at`, of which four bits count, is 3 or more.
+    // Until the low four bits of the word at `at` are 3 or more.
     bench.submit(&[8 | 5 << 28 | 1 << 31, at, high, 3, 15, 0]);
     bench.submit(&[5, to, to_high, 9]);
     bench.put(0, &[0xf2]);

@@ -1,4 +1,4 @@
-//! How queues wait without a doorbell that interrupts: programs ring by a plain store, so somebody has to look.
+//! How queues wait without a doorbell that interrupts: programs ring by a plain store, so a thread has to look.
 //!
 //! A queue's thread looks itself for a while after its last packet, giving way to others. Then it sleeps, and one thread
 //! for all queues looks every now and then, more seldom the longer nothing happens.
@@ -13,7 +13,7 @@ use crate::polling;
 
 /// How long a queue looks before it sleeps.
 const AWAKE: Duration = Duration::from_micros(150);
-/// How often somebody looks, by how long nothing has happened.
+/// How often the thread looks, by how long nothing has happened.
 const PACES: [(Duration, Duration); 3] = [
     (Duration::from_millis(20), Duration::from_micros(50)),
     (Duration::from_secs(1), Duration::from_micros(500)),
@@ -94,7 +94,7 @@ pub fn add(queue: &Arc<Queue>) {
     drop(queues);
     LOOKING.call_once(|| {
         let thread = quietly(|| std::thread::Builder::new().name("luthier-doorbells".into()).spawn(look_for_ever));
-        // Without it queues still wake whenever somebody waits for an event.
+        // Without it queues still wake whenever a thread waits for an event.
         drop(thread);
     });
 }

@@ -45,7 +45,7 @@ fn a_named_barrier_is_for_those_who_join_it() {
     assert_eq!([signal(&b, 0, 2, 0), b.state(2).map(|s| (s != 0, false)).ok()], [FIRST, LATER.map(|_| (true, false))]);
     assert_eq!(b.wait(0, 1), Ok(false), "it is the one that was joined, whatever its number");
     assert!(!b.pass(0));
-    // Anybody may signal it.
+    // Any wave may signal it.
     assert_eq!(signal(&b, 2, 2, 0), LAST);
     assert_eq!([b.pass(0), b.wait(1, 2).unwrap()], [true, true]);
     // Who joins later has not seen the round before.
@@ -66,7 +66,7 @@ fn leaving_and_counting_anew() {
     let (empty, arrival) = b.leave(1).unwrap();
     assert!(!empty && arrival.unwrap().completes && b.pass(0));
     assert!(b.leave(0).unwrap().0);
-    // Nothing is joined now: waits pass, and leaving tells that nobody is there.
+    // Nothing is joined now: waits pass, and leaving tells that no wave is there.
     assert!(b.wait(0, 1).unwrap() && b.wait(0, 0).unwrap());
     assert_eq!(b.leave(0), Ok((true, None)));
     b.join(0, 0).unwrap();

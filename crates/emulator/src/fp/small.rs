@@ -62,7 +62,7 @@ pub const BF16: Small = small(8, 7, 127, Top::Ieee);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rounding {
     NearestEven,
-    /// With a random number, of which the leading bits count.
+    /// With a random number, whose leading bits count.
     Stochastic(u32),
 }
 

@@ -38,7 +38,7 @@ pub fn preop(m: Mode, x: u64, select: u32, known: u32) -> u64 {
     super::scale::ldexp64(m, (segment as f64).to_bits(), scale)
 }
 
-/// 53 bits from `shift` bits after the binary point, of which `known` are there.
+/// 53 bits from `shift` bits after the binary point on; `known` of them are there.
 fn bits53(shift: u32, known: u32) -> u64 {
     let word = |i: u32| TWO_OVER_PI.get(i as usize).map_or(0, |&w| u128::from(w));
     let window = word(shift / 64) << 64 | word(shift / 64 + 1);

@@ -38,7 +38,7 @@ fn a_semaphore_lets_pass_in_the_order_of_coming() {
     assert!(released() == 3 && gws.releases(waiting[2]));
     passes(&gws, 63, Ask::ReleaseAll, 1);
     assert_eq!(released(), 5);
-    // Nobody waits: all of nobody; what is given then is there for those who come.
+    // No wave waits, so none is released; what is given then is there for those that come.
     passes(&gws, 63, Ask::ReleaseAll, 1);
     assert!(!gws.ask(1, 63, Ask::Give, 2).expect("is allowed").releases);
     assert_eq!((passes(&gws, 63, Ask::Take, 1), passes(&gws, 63, Ask::Take, 1)), (None, None));

@@ -6,7 +6,7 @@
 
 use super::opencl::Conversion;
 
-/// A word of the buffer that nobody has written.
+/// A word of the buffer that has not been written.
 pub const UNUSED: [u8; 4] = 0x8bad_f00d_u32.to_le_bytes();
 
 #[derive(Clone, Copy)]
@@ -75,7 +75,7 @@ struct Cuts<'a, 'b> {
 }
 
 impl<'a> Cuts<'a, '_> {
-    /// Those of the bytes that are left into the arguments that are, of which so many are short by a word.
+    /// Shares the bytes that are left among the arguments that are left; this many of them are short by a word.
     fn add(&mut self, all: &[Argument], call: &'a [u8], short: usize) {
         let Some((first, others)) = all.split_first() else {
             if short == 0 && call.is_empty() {

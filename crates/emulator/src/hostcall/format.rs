@@ -6,7 +6,7 @@
 
 use std::ffi::{CString, c_char, c_int, c_longlong, c_ulonglong, c_void};
 
-/// A width or precision that C would take, but nobody means.
+/// A width or precision that C would take, but no program means.
 const WIDEST: u32 = 1 << 16;
 
 /// The text of a message.

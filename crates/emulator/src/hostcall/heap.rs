@@ -44,7 +44,7 @@ impl Heap {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The address of so many zeros; `None` if there is no room, or nothing is asked for.
+    /// The address of `len` zeros; `None` if there is no room, or nothing is asked for.
     pub fn allocate(&self, len: u64) -> Option<u64> {
         let mut table = self.write();
         let bytes = table.bytes.checked_add(len).filter(|&bytes| len != 0 && bytes <= MOST)?;

@@ -2,7 +2,7 @@
 //! what they print into a buffer ([`buffered`]).
 //!
 //! A wave fills a packet ([`packets`]), adds one to a signal, which sends an interrupt (`s_sendmsg`), and then waits until
-//! the packet is marked as done. Here the interrupt itself serves all packets that are ready, so that nobody has to look
+//! the packet is marked as done. Here the interrupt itself serves all packets that are ready, so that no thread has to look
 //! for them, and the waiting wave finds its answer at once. A launch has packets of its own; what is allocated is the
 //! device's ([`heap::Heap`]), as with AMD's runtime.
 //!
@@ -43,7 +43,7 @@ pub struct Printed {
     pub text: Vec<u8>,
 }
 
-/// What a device's kernels have printed and nobody has taken yet.
+/// What a device's kernels have printed and the host has not taken yet.
 #[derive(Default, Debug)]
 pub struct Output(Mutex<Vec<Printed>>);
 
@@ -87,12 +87,12 @@ pub struct HostCalls {
     /// Where the device has the packets.
     buffer: Range<u64>,
     output: Arc<Output>,
-    /// Also has whoever serves alone.
+    /// Also held by the thread that serves, so that one serves at a time.
     messages: Mutex<Messages>,
 }
 
 impl HostCalls {
-    /// Puts packets for so many waves at a time into memory; `None` if there is no room.
+    /// Puts packets for `waves` waves at a time into memory; `None` if there is no room.
     pub fn new(memory: &mut Memory, waves: u64, output: Arc<Output>) -> Option<HostCalls> {
         let buffer = packets::place(memory, waves)?;
         Some(HostCalls { buffer, output, messages: Mutex::default() })

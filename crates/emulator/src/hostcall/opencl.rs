@@ -1,4 +1,4 @@
-//! OpenCL's `printf` in terms of C's: a vector is as many conversions with commas in between, and arguments of so many
+//! OpenCL's `printf` in terms of C's: a vector is as many conversions with commas in between, and arguments of as many
 //! bytes become what [`super::format`] takes.
 
 use super::format::padded;

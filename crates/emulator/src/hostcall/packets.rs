@@ -42,7 +42,7 @@ pub struct Packet {
     pub service: u32,
 }
 
-/// Lays out packets for so many waves, and gives their addresses.
+/// Lays out packets for `waves` waves, and gives their addresses.
 pub fn place(memory: &mut Memory, waves: u64) -> Option<Range<u64>> {
     let count = waves.max(2).checked_next_power_of_two().filter(|&count| count <= 1 << 20)?;
     let payloads = (FIRST_HEADER + HEADER * count).next_multiple_of(64);
@@ -128,7 +128,7 @@ impl Packet {
 }
 
 /// The device library that came after ROCm 7 has bits of packets in use where this layout has the signal's address: what
-/// it sets is the signal's kind, which nobody else touches.
+/// it sets is the signal's kind, which nothing else touches.
 pub fn is_other_layout(memory: &Memory, buffer: u64) -> bool {
     load(memory, buffer + SIGNAL).is_ok_and(|kind| kind != 0)
 }

@@ -1,4 +1,4 @@
-//! VOPD: two operations of one instruction, both of which read their sources before either writes.
+//! VOPD: two operations of one instruction. Both read their sources before either writes.
 
 use luthier_isa::op::Op as IsaOp;
 use luthier_isa::{DataType, Field, Format, Generation, Inst, Operand, OperandInfo};
@@ -67,7 +67,7 @@ impl Builder {
         places: &Places,
     ) -> Result<Part, String> {
         let unknown = || format!("the mock device does not implement {name}");
-        // Two sources and a table for three, of which the third is zero.
+        // Two sources and a table for three; the third source is zero.
         let table = (name == "v_dual_bitop2_b32").then(|| inst.field(places.third)).flatten();
         let single = if table.is_some() { "v_bitop3_b32".to_owned() } else { name.replacen("v_dual_", "v_", 1) };
         let (valu, kind) = match IsaOp::from_name(&single) {

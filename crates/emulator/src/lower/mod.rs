@@ -77,7 +77,7 @@ fn set_msb(w: &mut Wave, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// The wave must have so many VGPRs.
+/// The wave must have this many VGPRs.
 fn needs_vgprs(w: &mut Wave, op: &Op) -> Flow {
     let allocated = u64::from(w.allocated);
     if op.imm <= allocated {
@@ -96,7 +96,7 @@ fn needs_vgprs(w: &mut Wave, op: &Op) -> Flow {
 pub struct Builder {
     pub ops: Vec<Op>,
     limits: Limits,
-    /// Registers beyond the limits are somebody else's finding: the device has them.
+    /// Registers beyond the limits are another finding's: the device has them.
     pub lenient: bool,
     /// Number of the instruction being lowered, within its block.
     inst: u16,

@@ -56,7 +56,7 @@ impl Semantics for AndXor {
     }
 }
 
-/// dst = src0 shifted right by imm, of which imm2's low half says how many bits remain; bit 32: sign-extended.
+/// dst = src0 shifted right by imm; imm2's low half says how many bits remain; bit 32: sign-extended.
 pub(super) struct Extract;
 impl Semantics for Extract {
     const KIND: Kind = Kind::EXTRACT;

@@ -53,7 +53,7 @@ fn constant(op: &mut Op, free: &mut [bool; 2], value: u64) -> Result<u16, String
 }
 
 impl Builder {
-    /// The scalar code where a flag (VCCZ, EXECZ, SCC) is found as an operand of so many registers; `position` is the
+    /// The scalar code where a flag (VCCZ, EXECZ, SCC) is found as an operand of that many registers; `position` is the
     /// source's.
     pub(super) fn flag_source(&mut self, code: u16, units: u8, position: usize) -> u16 {
         self.push_handler(flags, Op::NOTHING, 1);

@@ -452,7 +452,7 @@ impl Builder {
         if matches!(inst.info().op(), IsaOp::VCvtF32Fp8 | IsaOp::VCvtF32Bf8 | IsaOp::VCvtF16Fp8 | IsaOp::VCvtF16Bf8)
             && inst.field(Field::OpSel).unwrap_or(0) & 2 != 0
         {
-            // RDNA4 selects a byte: the first bit of OP_SEL says of which half, the second which.
+            // RDNA4 selects a byte: the first bit of OP_SEL selects the half, the second the byte in it.
             let temp = self.temp(1)?;
             self.push_kernel::<Extract>(Op { dst: temp, src: [row, 0, 0], imm: 8, imm2: 8, ..Op::NOTHING }, 1);
             row = temp;

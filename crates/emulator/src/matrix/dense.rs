@@ -8,7 +8,7 @@ use super::types::{Element, Side, View};
 use crate::op::{Flow, Op, OpFlags, RawMods, Semantics};
 use crate::wave::{Row, Wave};
 
-/// `BLOCKS` products of M x K and K x M elements, of which a lane holds `PER_LANE`.
+/// `BLOCKS` products of M x K and K x M elements; a lane holds `PER_LANE`.
 pub struct Dense<A, B, R, const M: usize, const BLOCKS: usize, const PER_LANE: usize>(PhantomData<(A, B, R)>);
 
 /// Where a row of a block's result lies: the register, and the lane of its first column.

@@ -156,7 +156,7 @@ fn parts_agree(w: &Wave, op: &Op, registers: u16) -> bool {
 /// A * B + `c` of RDNA3.
 #[inline(always)]
 fn rdna3<T: Factor, R: Result>(w: &Wave, op: &Op, flipped: impl Fn(usize, usize) -> bool, c: &mut Bits) {
-    // As many products as there are different parts; each part has every so many rows.
+    // As many products as there are different parts; each part has every n-th row.
     let parts = if parts_agree(w, op, 8) { 1 } else { w.lanes() as usize / SIZE };
     for part in 0..parts {
         let place = |k| (part, k);

@@ -2,7 +2,7 @@
 //!
 //! AMD does not document it. These rules are those of MMA-Sim (Xie et al., "MMA-Sim: Bit-Accurate Reference Model of
 //! Tensor Cores and Matrix Cores", arXiv 2511.10909), which its authors found by experiments on the processors and
-//! compared with them bit for bit: CDNA1, CDNA2 and CDNA3. Nobody has published CDNA4's; it computes as CDNA3 here. Nor
+//! compared with them bit for bit: CDNA1, CDNA2 and CDNA3. CDNA4's have not been published; it computes as CDNA3 here. Nor
 //! has anybody those of sparse and scaled operations, which sum what they multiply by the same rules. NaNs are
 //! 0x7fc00000.
 
@@ -70,7 +70,7 @@ const SAFE: f32 = 1.0 / (1u32 << 28) as f32;
 #[inline(always)]
 fn in_pairs<const GROUP: usize, const M: usize, const FLUSH: bool>(a: View, b: View, at: Span, c: &mut [u32; M]) {
     let keep = |x: f32| if FLUSH { flushed(x) } else { x };
-    // The order of summation shows in a NaN's payload only, of which there is one.
+    // The order of summation shows in a NaN's payload only, and there is one payload.
     let mut sum = [0f32; M];
     for j in 0..M {
         let c = f32::from_bits(c[j]);

@@ -28,7 +28,7 @@ pub trait Element {
 
 pub struct F16;
 pub struct Bf16;
-/// f32 of which the upper 19 bits count. The others are cut off, which the manual also calls rounding; gfx942 was measured to cut
+/// f32 whose upper 19 bits count. The others are cut off, which the manual also calls rounding; gfx942 was measured to cut
 /// (ROCm/rocm-libraries#9176).
 pub struct Xf32;
 pub struct Fp8;
@@ -121,7 +121,7 @@ small!(Fp4, 4, 1, 0, FP4, FP4, 0);
 /// What zeros have for an exponent: below that of any product.
 pub const ZERO: i32 = -1000;
 
-/// One operand, of which a lane holds `PER_LANE` elements: by block, then k, then row (of A) or column (of B).
+/// One operand; a lane holds `PER_LANE` of its elements: by block, then k, then row (of A) or column (of B).
 pub struct Side<const PER_LANE: usize> {
     value: [[f32; 64]; PER_LANE],
     significand: [[i32; 64]; PER_LANE],

@@ -37,7 +37,7 @@ enum Bounds {
     Records,
     /// Everything in a buffer of no records, else nothing.
     Empty,
-    /// Past so many bytes, whatever the index.
+    /// Past this many bytes, whatever the index.
     Raw,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct Resource {
 }
 
 impl Resource {
-    /// `None` where nobody says what the descriptor means.
+    /// `None` where no manual says what the descriptor means.
     pub fn read(w: &Wave, code: u8) -> Option<Resource> {
         if w.generation == Generation::Gfx1250 {
             let (base, records) = super::smem::wide_buffer(w, code)?;

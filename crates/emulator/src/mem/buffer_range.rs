@@ -19,7 +19,7 @@ const MASK: u64 = 0x8000_0000;
 /// Another one, where `MASK` is within the buffer.
 const ALL_ONES: u64 = 0xffff_ffff;
 
-/// Reports the lanes, all of which are outside, that are not masked out. `offset` is with the instruction's own.
+/// Reports the lanes that are outside and not masked out. `offset` is with the instruction's own.
 #[cold]
 pub fn report(
     w: &mut Wave,

@@ -43,7 +43,7 @@ fn bpermute_all(w: &mut Wave, op: &Op) -> Flow {
     Flow::Next
 }
 
-/// Lane `i` writes lane `address / 4`; the highest writer wins, lanes that nobody writes get zero.
+/// Lane `i` writes lane `address / 4`; the highest writer wins; lanes that no lane writes get zero.
 fn permute(w: &mut Wave, op: &Op) -> Flow {
     let (exec, data) = (w.exec(), *w.row(op.src[1]));
     let to = *w.row(op.src[0]);

@@ -2,7 +2,7 @@
 //!
 //! Micro-op: `src[0]` address row, `dst` a temporary row, `imm` the offset field, `imm2` an [`Encoded`] atomic.
 //!
-//! The offset is no offset of A. With its bit 15 clear, B lies so many words behind A as its lower 15 bits say, as a
+//! The offset is no offset of A. With its bit 15 clear, B lies as many words behind A as its lower 15 bits say, as a
 //! signed number; with bit 15 set the address register holds both: A in bits 16:0, the words between in bits 31:17,
 //! signed. (AMD's opcode descriptions, "B = A + 4*(offset1\[7\] ? ...)", and CLRX's reference, which alone says what is
 //! left of A.) Lanes act one after the other, the lowest first, each on what those before it have left.

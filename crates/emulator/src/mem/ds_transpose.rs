@@ -32,7 +32,7 @@ fn transposed<const WORDS: usize, const BITS: usize>(w: &mut Wave, op: &Op) -> F
         let (first, column) = (lane & !(GROUP - 1), lane % GROUP);
         for k in 0..elements {
             let from = first + k * lanes_a_row + column / elements;
-            // What a lane that is off would have loaded is anybody's guess.
+            // What a lane that is off would have loaded is undefined.
             if exec >> from & 1 == 0 {
                 continue;
             }

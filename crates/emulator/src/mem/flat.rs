@@ -284,7 +284,7 @@ pub(super) fn private_access(
     flow
 }
 
-/// A 64-bit atomic on words that do not lie side by side. Whoever else reaches them is in the same workgroup, whose waves
+/// A 64-bit atomic on words that do not lie side by side. All others that reach them are in the same workgroup, whose waves
 /// take turns.
 fn wide_atomic(
     w: &mut Wave,

@@ -33,7 +33,7 @@ fn transposed<const BITS: usize>(w: &mut Wave, op: &Op, from: impl Fn(usize, usi
         let (bit, mask) = (lane % 8 * BITS, (1u32 << BITS) - 1);
         for k in 0..8 {
             let source = from(lane, k);
-            // What a lane that is off would have loaded is anybody's guess.
+            // What a lane that is off would have loaded is undefined.
             if exec >> source & 1 != 0 {
                 let element = loaded[bit / 32].0[source] >> (bit % 32) & mask;
                 out[k * BITS / 32].0[lane] |= element << (k * BITS % 32);

@@ -46,7 +46,7 @@ pub fn somewhere(offsets: &[u32; 64], mask: u64) -> u64 {
     lanes(mask).filter(|&lane| offsets[lane] < NOWHERE).fold(0, |mask, lane| mask | 1 << lane)
 }
 
-/// The pieces of lanes, of so many bytes each.
+/// The pieces of lanes, of `bytes` bytes each.
 fn pieces(at: &Addresses, offsets: &[u32; 64], len: u64) -> Vec<LanePiece> {
     let piece = |lane: usize| Piece { lds: offsets[lane].into(), global: Some(at.lane[lane]), len };
     lanes(at.mask).map(|lane| (Some(lane as u32), piece(lane))).collect()

@@ -88,7 +88,7 @@ fn key(number: u8, ask: Ask, round: u64) -> u32 {
     1 << 31 | u32::from(number) << 24 | round
 }
 
-/// Rounds that are told apart, some of which may be under way at a time.
+/// Rounds that are told apart; several may be under way at a time.
 const ROUNDS: u32 = 1 << 4;
 
 /// Strict mode: what the wave has done so far is known to those whom it releases.

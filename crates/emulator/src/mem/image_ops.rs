@@ -225,7 +225,7 @@ fn check_shape(w: &Wave, form: Form, shape: Shape) -> Result<usize, String> {
     Ok(shape.coordinates())
 }
 
-/// Coordinates that the image does not have are zero, or nobody knows what becomes of them.
+/// Coordinates that the image does not have are zero, or undefined.
 fn check_slices(w: &Wave, image: &Image, more: &[[u32; 64]]) -> Result<(), String> {
     match lanes(w.exec()).flat_map(|lane| more.iter().map(move |word| word[lane])).find(|word| *word != 0) {
         Some(slice) => Err(format!("slice {slice} of a resource whose TYPE says {:?} is not modelled", image.shape)),

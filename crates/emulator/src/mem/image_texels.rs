@@ -74,7 +74,7 @@ fn put(w: &mut Wave, op: &Op, form: Form, k: usize, lane: usize, value: u32) {
     *out = if form.has(Form::D16) { *out & kept & !(0xffff << shift) | (value & 0xffff) << shift } else { value };
 }
 
-/// Whoever watches the launch hears of the access.
+/// The launch's observer hears of the access.
 fn watch(w: &mut Wave, stores: bool, bytes: u64, at: &Addresses) {
     if !w.is_watched || at.mask == 0 {
         return;

@@ -3,7 +3,7 @@
 //! Source: AMD's addrlib (the equations of gfx9addrlib.cpp, gfx10SwizzlePattern.h), and for what is chosen AMD's ROCr; the
 //! tests hold whole images to what addrlib prints. Standard (S), display (D) and, of gfx9's 3D images, depth (Z) orders; levels
 //! of detail are not modelled. Modes that end in X exclusive-or bits by the number of pipes and banks. GPUs of a host
-//! ([`crate::memory::Host`]) have one of each, so there is nothing to be changed; elsewhere nobody says, and they are refused.
+//! ([`crate::memory::Host`]) have one of each, so there is nothing to be changed; for others no manual says it, and they are refused.
 
 use luthier_isa::Generation;
 

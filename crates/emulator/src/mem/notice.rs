@@ -1,4 +1,4 @@
-//! Whoever watches a launch hears of each access to memory before it is made.
+//! A watched launch's observer hears of each access to memory before it is made.
 
 use super::Action;
 use super::access::{Addresses, Rows};

@@ -19,7 +19,7 @@ pub enum Piece {
     Run(u32),
 }
 
-/// The pieces of a wave, of which each has only active lanes or only inactive ones.
+/// The pieces of a wave; each has only active lanes or only inactive ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pieces {
     /// The first lane's place of each.

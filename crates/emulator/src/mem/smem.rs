@@ -132,7 +132,7 @@ fn store(w: &mut Wave, op: &Op) -> Flow {
 }
 
 /// A buffer of gfx1250: 57 bits of base, 45 of its size in bytes. `None` where the descriptor says more than that, of
-/// which nobody says what it means.
+/// whose meaning no manual gives.
 pub fn wide_buffer(w: &Wave, code: u8) -> Option<(u64, u64)> {
     let (low, high) = (w.s64(code), w.s64(code.wrapping_add(2)));
     (high >> 38 == 0).then_some((low & ((1 << 57) - 1), low >> 57 | high << 7))

@@ -66,7 +66,7 @@ fn bits(dwords: &[u32], first: usize, count: usize) -> u64 {
 }
 
 impl Descriptor {
-    /// Of a load into LDS or a store from there; nothing for a null tensor, which moves nothing and tells nobody.
+    /// Of a load into LDS or a store from there; nothing for a null tensor, which moves nothing and signals nothing.
     /// `rank` and `size`: which workgroup of its cluster this one is, and how many that has. Those that share a load each
     /// ask for it, and it comes to each.
     ///
@@ -246,7 +246,7 @@ impl Descriptor {
 mod tests {
     use super::*;
 
-    /// A tile of some dimensions, of dwords from 0x100 in LDS on, in a tensor of which so much is left.
+    /// A tile of some dimensions, of dwords from 0x100 in LDS on, in a tensor with `left` elements left in each dimension.
     fn descriptor(tile: [u64; 3], tensor: [u64; 3], loads: bool) -> Descriptor {
         let mut dwords: Dwords = [0; 20];
         let mut set = |first: usize, value: u64| {

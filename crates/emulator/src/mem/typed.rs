@@ -270,7 +270,7 @@ fn missing(w: &mut Wave, lane: usize, verb: &str, address: u64) -> Result<(), Fl
     }
 }
 
-/// Tells whoever watches the launch: an access of as many words as both memory and registers have.
+/// Tells the launch's observer of an access of as many words as both memory and registers have.
 fn watch(w: &mut Wave, op: &Op, shape: Shape, size: u32, mask: u64, place: impl Fn(usize, u32) -> u64) {
     if !w.is_watched || mask == 0 {
         return;

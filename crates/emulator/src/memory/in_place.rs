@@ -10,7 +10,7 @@ use super::{Allocation, Memory, SHARED_BASE};
 use crate::buffer::Buffer;
 
 impl Memory {
-    /// Adds bytes at their own address, of which `asked` are meant; the buffer ends with a whole word. False if another
+    /// Adds bytes at their own address; `asked` of them are meant; the buffer ends with a whole word. False if another
     /// allocation has one of the bytes that are meant, or if these addresses are none of memory's.
     pub fn add_in_place(&mut self, buffer: Buffer, asked: u64, writable: bool) -> bool {
         let (start, len) = (buffer.ptr().addr() as u64, buffer.len());

@@ -1,6 +1,6 @@
 //! Bytes of device memory that were checked, as the host has them.
 //!
-//! Each naturally aligned piece of an access, of two, four, eight or sixteen bytes, is moved at once, whoever else moves it:
+//! Each naturally aligned piece of an access, of two, four, eight or sixteen bytes, is moved at once, whatever other threads do:
 //! GPUs promise that, each of its own accesses (docs/device.md says which promises what). Where a place is aligned on the
 //! device it is so on the host ([`crate::buffer`]).
 
@@ -136,7 +136,7 @@ impl HostPtr {
         // SAFETY: as `a8`; callers check the alignment, and have resolved it to be written.
         unsafe { wide::store(self.ptr, words) }
     }
-    /// The largest naturally aligned piece here of so many bytes.
+    /// The largest naturally aligned piece that begins here, of at most `bytes` bytes.
     #[inline(always)]
     fn piece(self, bytes: usize) -> usize {
         let aligned = 1 << (self.ptr as usize | 16).trailing_zeros();

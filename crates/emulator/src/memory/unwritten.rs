@@ -44,7 +44,7 @@ fn pattern(word: u64) -> u32 {
 /// for.
 ///
 /// # Safety
-/// The bytes are there, and nobody holds a Rust reference to them.
+/// The bytes are there, and no Rust reference to them exists.
 pub unsafe fn forget(at: *mut u8, len: u64) {
     let start = at.expose_provenance() as u64;
     let end = start + len;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
 /// Four words.
 pub type Quad = [u32; 4];
 
-/// What the host has: nobody knows yet, or one of the others.
+/// What the host has: not known yet, or one of the others.
 const UNKNOWN: u8 = 0;
 const AVX: u8 = 1;
 const EXCHANGE: u8 = 2;
@@ -135,7 +135,7 @@ mod x86 {
 
     use super::Quad;
 
-    // A vector load that the compiler knows of might be split or done twice: it takes nobody else's stores into account.
+    // A vector load that the compiler knows of might be split or done twice: it does not take other threads' stores into account.
 
     /// # Safety
     /// As [`super::load`]; the processor has AVX.

@@ -17,7 +17,7 @@ use crate::wave::Wave;
 /// Whether the host's processor delays nothing but stores.
 const DELAYS_STORES_ALONE: bool = cfg!(target_arch = "x86_64");
 
-/// Whether an instruction waits for operations on memory of which other workers may have to see the order.
+/// Whether an instruction waits for operations on memory whose order other workers may have to see.
 pub fn orders(inst: &Inst) -> bool {
     let is_gfx9 = inst.info().mode.target().generation().is_gfx9_family();
     Wait::of_instruction(inst).bounds().any(|(counter, _)| match counter {

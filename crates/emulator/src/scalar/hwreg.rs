@@ -17,7 +17,7 @@ enum Register {
     Die,
     MemoryBases,
     ScratchBase(u8),
-    /// A clock: so many bits of it from this one on.
+    /// A clock: this many bits of it, from this one on.
     Cycles(u32, u32),
     /// Whether the workgroup is of a cluster [9:6], and its rank in that [24:21].
     Cluster,
@@ -40,7 +40,7 @@ fn register(generation: Generation, id: u64) -> Option<Register> {
         (Gfx9 | Gfx90a | Gfx940, 4) => HardwareId,
         (Gfx940, 20) => Die,
         (_, 5..=7) => Zero,
-        // Addresses of 57 bits: nobody says in what units it has the bases.
+        // Addresses of 57 bits: no manual says in what units it has the bases.
         (Gfx1250, 15) => return None,
         (_, 15) => MemoryBases,
         (Gfx10 | Gfx11 | Gfx12 | Gfx1250, 20) => ScratchBase(0),

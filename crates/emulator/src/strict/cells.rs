@@ -13,7 +13,7 @@ pub enum Touch {
     Read,
     Write,
     Atomic,
-    /// At a barrier in LDS, by whoever arrives or looks.
+    /// At a barrier in LDS, by each wave that arrives or looks.
     Meet,
 }
 
@@ -128,7 +128,7 @@ impl Judge<'_> {
         if touch == Touch::Read {
             self.note_reader(cell);
         } else {
-            // Who has looked at a barrier in LDS before is in nobody's way.
+            // A wave that has looked at a barrier in LDS before does not matter.
             for reader in cell.readers.into_iter().filter(|&reader| reader != 0 && touch != Touch::Meet) {
                 found = found.or_else(|| self.collides(reader));
             }
@@ -347,7 +347,7 @@ mod tests {
         assert!(touch(&mut cells, &mut order, 1, Touch::Write, 5, 1).is_empty());
         assert_eq!(touch(&mut cells, &mut order, 2, Touch::Write, 5, 2), [1]);
         assert_eq!(touch(&mut cells, &mut order, 1, Touch::Read, 4, 1), [0]);
-        // A whole word again, then two words of which one was touched.
+        // A whole word again, then two words, one of them touched.
         assert_eq!(touch(&mut cells, &mut order, 2, Touch::Write, 4, 4), [0]);
         assert!(cells.split.is_empty());
         assert_eq!(touch(&mut cells, &mut order, 0, Touch::Read, 0, 8), [2]);

@@ -97,7 +97,7 @@ pub enum Rule {
         width: u32,
         value: usize,
     },
-    /// Bits of the first source, from a fixed place on; the source has so many.
+    /// Bits of the first source, from a fixed place on; the number of the source's bits.
     Field {
         from: u32,
         width: u32,
@@ -139,7 +139,7 @@ pub enum Rule {
     ScalarKeep,
     /// Both registers change places.
     Swap,
-    /// Half of both registers' lanes do, between groups of so many.
+    /// Half of both registers' lanes do, between groups of this many.
     SwapGroups {
         by: u8,
         fetches: bool,
@@ -351,7 +351,7 @@ impl Checked {
             let words = if info.mode.wave().lanes() > 32 { 2 } else { 1 };
             sources.push(Source { place: Place::Scalars(crate::wave::scalar::VCC, words), used: !0, shift: 0 });
         }
-        // Behind all others, which rules number, and of which DPP moves the first.
+        // Behind all others, which rules number; DPP moves the first of those.
         sources.append(&mut accumulators);
         if reads_scc && !names_scc(&sources) {
             sources.push(Source { place: Place::SCC, used: 1, shift: 0 });

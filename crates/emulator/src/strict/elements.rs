@@ -9,7 +9,7 @@ use crate::fp::small::packed;
 use crate::mem::lanes;
 use crate::valu::scaled::{self, Scaled};
 
-/// Which bits of the result are made of which bits of the sources: number `n`, from bit `n * to` of the result on, is
+/// Which of the sources' bits make each bit of the result: number `n`, from bit `n * to` of the result on, is
 /// number `n / turns` of source `first + n % turns`. All other sources count for each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Elements {
@@ -23,7 +23,7 @@ pub struct Elements {
     pub select: Option<u8>,
 }
 
-/// `count` numbers of so many bits, in so many sources.
+/// `count` numbers of `bits` bits, in this many sources.
 const fn numbers(count: u8, from: u8, to: u8, turns: u8) -> Elements {
     Elements { count, from, to, first: 0, turns, select: None }
 }

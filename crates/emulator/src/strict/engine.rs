@@ -184,7 +184,7 @@ impl Strict {
         let (id, actor) = match engine {
             Some(engine) => (self.engine_access(engine, true), shared.borrow().actor(self.wave, engine)),
             None => {
-                // LDS serves a wave in order: whoever hears of the arrival finds done what came before.
+                // LDS serves a wave in order: a wave that hears of the arrival finds done what came before.
                 self.waits.in_lds().for_each(|access| shared.borrow_mut().finish(access));
                 (self.access(true), self.wave)
             }

@@ -274,7 +274,7 @@ fn what_differs_is_marked() {
     assert!(total > 5_000, "{total}");
 }
 
-/// Operations of which every bit that is marked may differ, as long as what says a place is defined.
+/// Operations that may give any value to every bit that is marked, as long as what says a place is defined.
 const EXACT: [&str; 33] = [
     "v_mov_b32",
     "v_not_b32",

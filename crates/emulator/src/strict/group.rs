@@ -92,7 +92,7 @@ impl Group {
         self.waves > 1
     }
 
-    /// Whether an access of a wave to device memory is to be told: stores, of which an engine may want what they bring,
+    /// Whether an access of a wave to device memory is to be told: stores, whose data an engine may want,
     /// or whatever may want what an engine has under way.
     pub fn wants(&self, writes: bool) -> bool {
         self.engines && (writes || self.open.iter().any(|open| open.apart))

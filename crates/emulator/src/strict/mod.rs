@@ -226,7 +226,7 @@ impl Strict {
     pub fn arrive(&mut self, barrier: u32, completes: bool) {
         self.group.borrow_mut().arrive(self.wave, barrier, completes);
     }
-    /// What the wave has done is known to those who pass this key from now on; `old` is a key that nobody passes any more.
+    /// What the wave has done is known to those who pass this key from now on; `old` is a key that no wave passes any more.
     pub fn signal(&mut self, key: u32, old: Option<u32>) {
         self.group.borrow_mut().signal(self.wave, key, old);
     }

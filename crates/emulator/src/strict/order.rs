@@ -312,7 +312,7 @@ impl Order {
         self.objects.entry(address).or_insert_with(|| Object { arrived: nothing(), ended: nothing() });
     }
 
-    /// Somebody who knows this arrives at a barrier in LDS.
+    /// A wave that knows this arrives at a barrier in LDS.
     pub fn arrive_in_lds(&mut self, address: u32, knows: &Clock, ends: bool) {
         self.meet(address);
         let Some(object) = self.objects.get_mut(&address) else { return };
@@ -429,7 +429,7 @@ mod tests {
         order.pass(2, 7);
         let relations = [first, second, late].map(|access| relation(&order, access, other));
         assert_eq!(relations, [Relation::Ordered, Relation::Ordered, Relation::Unordered]);
-        // What is over tells nobody anything.
+        // A round that is over tells no wave anything.
         order.signal(0, 8, Some(7));
         order.pass(1, 7);
         let other = order.begin(1, 12, false);

@@ -2,10 +2,10 @@
 //!
 //! vmcnt counts in order. Of lgkmcnt's, DS operations complete in order among themselves, scalar loads in any order;
 //! so a wait for more than zero guarantees only those DS operations that must be done however the rest went. RDNA counts
-//! stores apart, RDNA4 scalar loads too. gfx1250's asynccnt counts loads and stores, of which each kind completes in
+//! stores apart, RDNA4 scalar loads too. gfx1250's asynccnt counts loads and stores; each kind completes in
 //! order, its tensorcnt tensors, in order all of them.
 //!
-//! A counter has room for so many operations ([`luthier_isa::Counter::most`]). The hardware issues no further one before
+//! A counter has room for [`luthier_isa::Counter::most`] operations. The hardware issues no further one before
 //! an older one is done, which is as good as a wait for one less than that: of what completes in order, the oldest is
 //! done. Of scalar loads nothing is known, as any of them may have been the one that made room.
 
@@ -56,7 +56,7 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// At most so many of one counter's.
+    /// At most this many of one counter's.
     pub fn of(counter: Counters, limit: u32) -> Wait {
         let mut wait = Wait { counters: counter, ..Wait::default() };
         wait.limits[counter.trailing_zeros() as usize % COUNTERS] = limit.min(0xffff) as u16;
@@ -301,7 +301,7 @@ impl Waits {
         last.stream.into()
     }
 
-    /// The last access to device memory of each stream that is done, of so many.
+    /// The last access to device memory that is done, for each of so many streams.
     pub fn done(&self, issued: u32) -> Done {
         let mut done = [issued; 3];
         for item in self.in_flight.iter().filter(|item| item.seq != 0 && item.needs != 0) {
@@ -501,7 +501,7 @@ mod tests {
     fn a_full_counter_lets_the_oldest_be_done_first() {
         const MOST: u16 = 15;
         let (first, scalar) = (Reg::vgpr(200).index(), Reg::sgpr(9).index());
-        // How many DS operations follow the first, a scalar load behind so many of them, and whether the first is there.
+        // How many DS operations follow the first, the number behind which a scalar load comes, and whether the first is there.
         for (behind, with_scalar, left) in [
             (MOST - 1, None, 1),
             (MOST, None, 0),

@@ -37,7 +37,7 @@ impl Known {
         }
     }
 
-    /// Notes that these are defined once the instruction is done, and gives those of which that was not known: all rows
+    /// Notes that these are defined once the instruction is done, and gives those that were not known to be: all rows
     /// where inactive lanes count too.
     fn learn(&mut self, all: &Units, reads_all: bool, writes_all: bool) -> Units {
         let mut rows = |of: &[u16], asks: bool| {

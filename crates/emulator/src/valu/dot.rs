@@ -73,7 +73,7 @@ fn bhalves<const ACCUMULATES: bool>(w: &mut Wave, op: &Op) -> Flow {
     })
 }
 
-/// Bytes or nibbles, of which NEG says whether the sources' are signed; the sum is.
+/// Bytes or nibbles; NEG says whether each source's are signed; the sum is.
 #[inline(always)]
 fn mixed<const N: u32>(w: &mut Wave, op: &Op) -> Flow {
     let mods = RawMods(op.imm);

@@ -82,7 +82,7 @@ pub(super) fn sad_u8(a: u32, b: u32) -> u32 {
     abs_diff_bytes(a, b)
 }
 
-/// One byte of v_perm_b32: of the pair (a, b), of which b holds bytes 0 to 3.
+/// One byte of v_perm_b32, out of the pair (a, b), where b holds bytes 0 to 3.
 #[inline(always)]
 fn permuted(a: u32, b: u32, select: u32) -> u32 {
     let word = if select & 4 != 0 { a } else { b };

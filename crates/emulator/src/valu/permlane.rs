@@ -74,7 +74,7 @@ impl Within {
     }
 }
 
-/// A group's width from a scalar, of which six bits count.
+/// A group's width from a scalar, whose low six bits count.
 pub fn group_width(scalar: u32) -> Option<u32> {
     Some(scalar & 63).filter(|width| width.is_power_of_two())
 }

@@ -1,4 +1,4 @@
-//! Conversions to and from formats of 4, 6 and 8 bits ([`crate::fp::small`]) of which a block shares a power of two.
+//! Conversions to and from formats of 4, 6 and 8 bits ([`crate::fp::small`]), a block of which shares a power of two.
 //!
 //! # Names
 //!

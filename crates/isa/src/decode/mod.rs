@@ -79,7 +79,7 @@ pub fn literal_places(generation: Generation, format: Format, operands: &[Operan
     family!(generation, literal_places(format, operands))
 }
 
-/// A source of the encoding, of which `pair` is the first two words, has the code of a literal; or the opcode has one.
+/// Whether a source of the encoding (`pair` is its first two words) has the code of a literal, or the opcode has one.
 #[inline]
 fn has_literal(info: &OpcodeInfo, pair: u64, code: u64) -> bool {
     let source = |&(low, mask): &(u8, u16)| pair >> low & u64::from(mask) == code;
@@ -116,7 +116,7 @@ fn has_two_literals(info: &OpcodeInfo, pair: u64) -> bool {
     }
 }
 
-/// The size of the literal behind the encoding, of which `pair` is the first two words; 0 if there is none.
+/// The size of the literal behind the encoding, whose first two words `pair` is; 0 if there is none.
 pub fn literal_bytes(info: &OpcodeInfo, pair: u64) -> u8 {
     match info.mode.target().generation() {
         Generation::Gfx1250 => wide_literal_bytes(info, pair),

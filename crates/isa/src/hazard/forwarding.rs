@@ -78,7 +78,7 @@ pub struct Forwarding {
     recent: VecDeque<Vector>,
     /// There is none before them, or what there was is waited for.
     drained: bool,
-    /// Anything may have been before so many VALU instructions.
+    /// Anything may have run more than this many VALU instructions ago.
     elsewhere: Option<u32>,
 }
 
@@ -112,7 +112,7 @@ impl Forwarding {
         if facts.changes_exec {
             match self.recent.front_mut() {
                 Some(last) => last.exec_changed = Some(last.exec_changed.map_or(pc, |before| before.min(pc))),
-                // Behind one that nobody has looked at.
+                // Behind one that was not looked at.
                 None if !self.drained => {
                     self.recent.push_front(Vector { results: Vec::new(), pc, exec_changed: Some(pc) });
                 }
@@ -130,7 +130,7 @@ impl Forwarding {
         missing
     }
 
-    /// A source may have been written by an instruction that nobody has looked at.
+    /// A source may have been written by an instruction that was not looked at.
     fn unseen(&self, facts: &ForwardingFacts) -> Option<Missing> {
         self.elsewhere?;
         let written = |source: &RegRange| self.recent.iter().any(|v| v.results.iter().any(|&r| overlap(r, *source)));

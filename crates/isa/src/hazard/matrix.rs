@@ -385,7 +385,7 @@ impl MatrixHazards {
         self.elsewhere = (!pipes(target).is_empty()).then_some((target, at));
     }
 
-    /// The wait states that are missing because of instructions that nobody has looked at.
+    /// The wait states that are missing because of instructions that were not looked at.
     pub fn unseen(&self, facts: &MatrixFacts, now: u64) -> Option<Missing> {
         let (target, at) = self.elsewhere?;
         let (mut states, mut touched) = (0, None);

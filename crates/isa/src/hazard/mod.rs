@@ -171,7 +171,7 @@ struct Stamp {
 /// The latest time that each thing was done to each register.
 #[derive(Clone)]
 enum Stamps {
-    /// By [`First`], then by unit: for whoever follows a wave for long.
+    /// By [`First`], then by unit: for code that follows a wave for long.
     Dense([Option<Box<[Stamp; Reg::COUNT]>>; First::ALL.len()]),
     /// For a few instructions.
     Sparse(Vec<(First, Reg, Stamp)>),
@@ -199,7 +199,7 @@ impl Stamps {
     }
 }
 
-/// The place of what was done where nobody has looked: see [`Hazards::assume_anything`].
+/// The place of what was done in code that was not looked at: see [`Hazards::assume_anything`].
 pub const ELSEWHERE: u64 = u64::MAX;
 
 /// What is missing before an instruction.
@@ -361,7 +361,7 @@ impl Hazards {
         worst.map(|(_, missing)| missing).or_else(matrix).or_else(scalars).or_else(forwarding).or_else(unseen)
     }
 
-    /// Lets an instruction go by of which only the time it takes and what it ends matter, not what it does itself.
+    /// Lets an instruction go by for which only the time it takes and what it ends matter, not what it does.
     pub fn go_by(&mut self, facts: &Facts) {
         self.vectors += u32::from(facts.vector);
         self.transcendentals += u32::from(facts.transcendental);
@@ -414,7 +414,7 @@ impl Hazards {
         if stamp.at < self.began { None } else { self.behind(rule, reg, stamp) }
     }
 
-    /// What is missing because of what was done where nobody has looked.
+    /// What is missing because of what was done in code that was not looked at.
     fn unseen(&self, facts: &Facts) -> Option<Missing> {
         let elsewhere = self.elsewhere?;
         let missing = facts.needs.iter().filter_map(|&(rule, reg)| self.behind(rule, reg, elsewhere));

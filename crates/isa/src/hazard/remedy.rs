@@ -53,9 +53,9 @@ impl fmt::Display for Cure {
 /// How much is missing, and of what. Its text says what is needed "before this".
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Remedy {
-    /// So many more wait states.
+    /// The wait states that are missing.
     States(u32),
-    /// So many more VALU instructions, or the cure.
+    /// The VALU instructions that are missing, or the cure.
     Vectors(u32, Cure),
     Cure(Cure),
 }

@@ -165,7 +165,7 @@ impl Second {
         }
     }
 
-    /// It may happen to a register whose value nobody needs any more.
+    /// It may happen to a register whose value is not needed any more.
     pub fn overwrites(self) -> bool {
         use Second::*;
         matches!(
@@ -220,7 +220,7 @@ bitflags::bitflags! {
 pub enum Apart {
     /// Wait states: one for each instruction in between, more for s_nop.
     States(u32),
-    /// VALU instructions in between, or so many transcendental ones.
+    /// VALU instructions in between, or transcendental ones.
     Vectors { any: u32, transcendental: u32 },
     /// However far: only what ends the hazard helps.
     Any,

@@ -35,7 +35,7 @@ enum Kind {
     Drain,
     /// A call or a return.
     Leave,
-    /// A `ds_nop`, of which enough in a row make the reads forgotten.
+    /// A `ds_nop`: enough of them in a row make the hardware forget the reads.
     Rest {
         enough: u32,
     },
@@ -140,7 +140,7 @@ impl Scalars {
         self.read = !unread.fold(0u128, |bits, reg| bits | 1 << reg.index());
     }
 
-    /// All have been written but these, by either unit, at [`ELSEWHERE`], and nobody has waited, where that matters.
+    /// All have been written but these, by either unit, at [`ELSEWHERE`], and no wait has followed, where that matters.
     pub fn assume_written(&mut self, mode: Mode, unwritten: &RegSet) {
         if !Scalars::matter(mode) {
             return;
@@ -264,7 +264,7 @@ impl Scalars {
         }
     }
 
-    /// Those of which the writer is known; all if that is none.
+    /// Those whose writer is known; all if there is none.
     fn seen(&self, registers: u128) -> u128 {
         let Some(writers) = &self.writers else { return registers };
         let seen =

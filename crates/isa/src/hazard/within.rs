@@ -22,7 +22,7 @@ fn longest(first: First) -> Option<u32> {
     RULES.iter().filter(|rule| rule.first == first).map(states).try_fold(0, |most, states| Some(most.max(states?)))
 }
 
-/// Whether an instruction that does `first` is that close before one that comes so many wait states behind it.
+/// Whether an instruction that does `first` is close enough before one that comes `distance` wait states behind it.
 fn is_near(distance: u32, states: Option<u32>) -> bool {
     states.is_none_or(|states| distance <= states)
 }
@@ -36,7 +36,7 @@ pub fn prune(block: &mut [&mut Facts]) {
         end += facts.length;
     }
     let count = block.len();
-    // Which rules ask, and of which registers; what is not asked for near the block's end, nobody looks for.
+    // Which rules ask, and about which registers; what no rule asks for near the block's end is not looked for.
     let asks = |block: &[&mut Facts], p: usize, (first, reg): (First, Reg)| {
         is_near(end - at[p], longest(first))
             || (p + 1..count).take_while(|&q| is_near(at[q] - at[p], longest(first))).any(|q| {

@@ -26,7 +26,7 @@ pub fn sources(inst: &Inst) -> u32 {
     inst.info().operands.iter().filter(|o| is_source(o.field)).count() as u32
 }
 
-/// SMEM with both offsets, of which the immediate one is not among the operands.
+/// SMEM with both offsets; the immediate one is not among the operands.
 pub fn has_offset_modifier(inst: &Inst) -> bool {
     let operand = |field: Field| inst.info().operands.iter().any(|o| o.field == field);
     let is_prefetch = || inst.info().base.contains("prefetch");

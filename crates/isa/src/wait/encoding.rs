@@ -88,8 +88,8 @@ impl Wait {
         values.fold(Wait::NONE, |wait, (counter, value)| wait.and(counter, value))
     }
 
-    /// What an instruction waits for: nothing, if it is none that waits for counters. One with a register, of which only
-    /// the wave knows what is in it, counts as waiting for nothing.
+    /// What an instruction waits for: nothing, if it is none that waits for counters. One that takes the count
+    /// from a register, which is known at run time only, counts as waiting for nothing.
     pub fn of_instruction(inst: &Inst) -> Wait {
         let op = inst.info().op();
         let generation = inst.info().mode.target().generation();

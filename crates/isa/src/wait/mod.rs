@@ -85,7 +85,7 @@ impl Counter {
     }
 }
 
-/// Values to wait for, of which each counter is to be no higher; `None` where that counter need not be waited for.
+/// For each counter, the value that it may have at most; `None` where that counter need not be waited for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Wait {
     pub vmcnt: Option<u8>,

@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p luthier-lifter --example lift_bench FILE [--json] [--threads N] [--runs N] [--repeat N,N...]`
 //!
-//! `--threads`: one is the calling thread alone; without it, all cores. `--runs`: the fastest of so many counts.
-//! `--repeat 1,2,4,8` lifts objects with so many copies of the code instead, all else taken away.
+//! `--threads`: one is the calling thread alone; without it, all cores. `--runs N`: the fastest of N runs counts.
+//! `--repeat 1,2,4,8` lifts objects with that many copies of the code instead, and nothing else in them.
 
 mod copies;
 mod memory;

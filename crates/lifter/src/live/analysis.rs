@@ -132,7 +132,7 @@ impl Points {
     /// Of no instructions.
     pub const NONE: Points = Points { first: InstrId(0), lives: Vec::new() };
 
-    /// Around the block's instruction number `n`, if it has so many.
+    /// Around the block's instruction number `n`; `None` if it has fewer.
     pub fn get(&self, n: usize) -> Option<Point<'_>> {
         let back = self.lives.len().checked_sub(n + 2)?;
         let instr = InstrId(self.first.0 + n as u32);

@@ -4,7 +4,7 @@
 //! functions and inlined calls refer to the entries of the originals, so that names, types and declarations are there
 //! once. It is of DWARF 4, which needs no tables that units share; versions may differ from unit to unit.
 //!
-//! An inserted instruction has the line of the application's instruction in front of which it stands, but is no place to
+//! An inserted instruction has the line of the application's instruction that it stands before, but is no place to
 //! stop at: a breakpoint on a line stops at the application's own instruction.
 
 use std::collections::HashMap;
@@ -129,7 +129,7 @@ impl<'a> Lines<'a> {
         let nameless = || LineString::String(b"??".to_vec());
         let program = LineProgram::new(ENCODING, steps, nameless(), None, nameless(), None);
         let mut lines = Lines { map, program, files: HashMap::new(), from: 0, last: None };
-        // The calls' as well, which may be in files of which no line is.
+        // The calls' as well, which may be in files that have no line here.
         let numbers = map.rows.iter().map(|row| row.file).chain(map.scopes.iter().map(|scope| scope.file));
         let mut numbers: Vec<u32> = numbers.filter(|number| *number != NONE).collect();
         numbers.sort_unstable();

@@ -21,7 +21,7 @@ pub enum NumberKind {
     Unsigned,
 }
 
-/// A C type, as far as whoever passes a value has to know it.
+/// A C type, as far as a caller who passes a value has to know it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ParameterType {
     Number {

@@ -15,7 +15,7 @@ const COMPRESSION_HEADER: usize = 24;
 const ZLIB: u32 = 1;
 const ZSTD: u32 = 2;
 
-/// No debug section that anybody wrote on purpose shrinks to less than this part of itself.
+/// No compiler writes a debug section that shrinks to less than this part of itself.
 const MAX_EXPANSION: u64 = 1024;
 
 /// An error in the debug information.

@@ -119,7 +119,7 @@ impl LoadedObject {
                 bytes.extend_from_slice(file);
                 bytes.resize(length, 0);
             } else {
-                // Zeros that nobody looks at cost nothing when the allocator is asked for them.
+                // Zeros that are never read cost nothing when the allocator is asked for them.
                 drop(bytes);
                 bytes = vec![0; length];
                 bytes[..file.len()].copy_from_slice(file);

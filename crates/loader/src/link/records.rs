@@ -7,7 +7,7 @@
 //! * a place that a dynamic record changes belongs to that: the linker has handed the static record's work over to it;
 //! * a GOTPCREL record whose place refers to a word which a dynamic record fills with the symbol's address has its slot,
 //!   made by the linker; any other gets one from us;
-//! * a REL record's addend is what the place holds, which is true of a record that nobody has applied. lld applies none
+//! * a REL record's addend is what the place holds, which is true of a record that has not been applied. lld applies none
 //!   but R_AMDGPU_ABS64 (it cannot read the addends of other types), and hands that one over to a dynamic record unless
 //!   the symbol is absolute. Whether that has been done cannot be told, so it is refused.
 //!

@@ -36,7 +36,7 @@ pub(super) struct Exports {
 #[derive(Default, Debug)]
 pub(super) struct Scope {
     pub objects: Vec<u32>,
-    /// Of the first so many objects. Indexing waits until there are two objects, or a name is looked for.
+    /// How many of the objects, from the first on, are indexed. Indexing waits until there are two, or a name is looked for.
     pub indexed: usize,
     pub names: HashMap<Box<str>, Exports>,
 }

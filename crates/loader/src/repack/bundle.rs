@@ -9,7 +9,7 @@ use crate::bundle::{Bundle, COMPRESSED_MAGIC, Coding, PLAIN_MAGIC};
 use crate::bytes::Bytes;
 use crate::container::{Container, Entry};
 
-/// The bundle `old` of `container`, with `entries`, of which `new` are replaced.
+/// The bundle `old` of `container`, with `entries`; those in `new` are replaced.
 pub(super) fn rewritten(
     container: &Container,
     old: &Bundle,

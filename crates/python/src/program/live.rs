@@ -1,6 +1,6 @@
 //! The live registers of a function at every point of it.
 //!
-//! Working them out takes a fixpoint over the whole function, and whoever asks at one point of a function mostly asks
+//! Working them out takes a fixpoint over the whole function, and code that asks at one point of a function mostly asks
 //! at the next one too. So the answers for one function, the one asked for last, are kept.
 
 use std::sync::{Arc, PoisonError};

@@ -1,4 +1,4 @@
-//! Many instructions or blocks as a sequence: numbers, of which an object is made when it is asked for.
+//! Many instructions or blocks as a sequence: numbers; an object is made of one when it is asked for.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -169,7 +169,7 @@ macro_rules! sequence {
 }
 
 sequence!(
-    "Instructions, of which objects are made when they are asked for. Slices are of the same kind.",
+    "Instructions, whose objects are made when they are asked for. Slices are of the same kind.",
     PyInstructions,
     "Instructions",
     PyInstructionIterator,
@@ -178,7 +178,7 @@ sequence!(
     "instructions"
 );
 sequence!(
-    "Blocks, of which objects are made when they are asked for. Slices are of the same kind.",
+    "Blocks, whose objects are made when they are asked for. Slices are of the same kind.",
     PyBlocks,
     "Blocks",
     PyBlockIterator,

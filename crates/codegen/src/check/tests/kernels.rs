@@ -15,7 +15,7 @@ pub const BUFFER: u64 = 0x10_0000_0000;
 pub struct Busy {
     pub sgprs: u32,
     pub vgprs: u32,
-    /// AGPRs that it is given behind its VGPRs, and of which it uses the first.
+    /// AGPRs that it is given behind its VGPRs; it uses the first of them.
     pub agprs: u32,
 }
 
@@ -26,7 +26,7 @@ impl Busy {
     }
 }
 
-/// Assembles a kernel that has so many registers live from its middle to its end, with loads in flight, SCC, VCC and M0
+/// Assembles a kernel that has `live` registers live from its middle to its end, with loads in flight, SCC, VCC and M0
 /// live. It is given `room` VGPRs, of CDNA's unified file half.
 pub fn busy(mode: Mode, busy: Busy, room: u32) -> Option<CodeObject> {
     let generation = mode.target().generation();

@@ -97,7 +97,7 @@ fn nothing_is_found_in_splices_as_they_are() {
     assert!(wrong.is_empty() && places > 500, "{} kinds of violations, {places} places", wrong.len());
 }
 
-/// Breaks real splices in every way. Those that nobody would notice are not made: see `mutate`.
+/// Breaks real splices in every way. Those without an effect are not made: see `mutate`.
 #[test]
 fn every_way_of_breaking_a_splice_is_noticed() {
     /// Places of one kernel and hook that are broken.

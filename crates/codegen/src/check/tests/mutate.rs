@@ -1,10 +1,10 @@
 //! Every way of breaking a splice.
 //!
-//! Not made, since nobody would ever notice them: changes of EXEC where nothing runs under it before it is set again, or
+//! Not made, since they would have no effect: changes of EXEC where nothing runs under it before it is set again, or
 //! only moves that take every lane (CDNA1's to and from accumulators); dropping a save or restore of a register that the
 //! hooks do not touch after all, or a value that is there already from the hook before; one of several waits for the same
 //! counter with nothing but loads from scratch in between; setting upper bits of VGPR numbers to the zero that they are, or where
-//! nothing names a VGPR before they are set again; putting away more lanes than have to be, in a home that is nobody's
+//! nothing names a VGPR before they are set again; putting away more lanes than have to be, in a home that holds nothing
 //! (a save in front of the change of EXEC that narrows it), or fetching back fewer, where the hooks run under the EXEC of
 //! the application all the time and so have changed no other lane;
 //! swapping instructions of a hook that do the same to other registers, or writes of two lanes.
@@ -478,7 +478,7 @@ fn inserted(whole: &Spliced, at: usize, inst: Inst) -> Spliced {
     changed
 }
 
-/// The copy without one of the wait states that were inserted, for so many of them.
+/// The copy without one of the wait states that were inserted, for at most `most` of them.
 pub fn without_wait_states(mode: Mode, chunk: &Chunk, most: usize) -> Vec<(String, Chunk)> {
     let decoder = Decoder::new(mode);
     let mut found = Vec::new();

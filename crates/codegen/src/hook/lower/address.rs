@@ -98,7 +98,7 @@ impl Code<'_> {
         self.line(format!("{name} i64 {left}, {right}"))
     }
 
-    /// So many bits from `low` on.
+    /// `count` bits from `low` on.
     fn bits(&mut self, of: &str, low: u32, count: u32) -> String {
         let shifted = self.op("lshr", of, low);
         self.op("and", &shifted, (1u64 << count) - 1)

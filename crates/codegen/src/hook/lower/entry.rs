@@ -102,7 +102,7 @@ pub fn entry(part: &Part<'_>, formals: &[Formal], args: &[ArgSpec], keep_exec: b
     if formals.len() != args.len() {
         return Err(error(part.at, format!("the hook takes {} arguments, {} given", formals.len(), args.len())));
     }
-    // It travels like a register that nobody changes: at the end it is still there.
+    // It travels like a register that the hook does not change: at the end it is still there.
     let exec = args.len();
     let (exec_type, exec_units) = match part.mode.wave() {
         Wave::W64 => (Scalar::U64, 2),

@@ -85,7 +85,7 @@ impl<'u> Body<'_, 'u> {
             },
             "realtime" => self.target(processor::REALTIME, "i64", &[]),
             "popcount" => self.count_bits("ctpop", "", &args[0]),
-            // Of less than 32 bits LLVM would count in a register whose upper bits nobody has set.
+            // With less than 32 bits LLVM would count in a register whose upper bits are not set.
             "ctz" if args[0].ty.bits() < 32 => {
                 let wide = self.op(format!("zext {} to i32", args[0].typed()));
                 let ended = self.op(format!("or i32 {wide}, {}", 1 << args[0].ty.bits()));

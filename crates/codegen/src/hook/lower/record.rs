@@ -137,7 +137,7 @@ impl<'u> Body<'_, 'u> {
         self.line("call void @llvm.amdgcn.s.sleep(i32 1)");
     }
 
-    /// The whole wave waits while `is_blocked` of any of its lanes, as long as somebody reads.
+    /// The whole wave waits while `is_blocked` of any of its lanes, as long as the host reads.
     fn wait_while(&mut self, ring: &Val, mut is_blocked: impl FnMut(&mut Self) -> String) {
         let closed = self.field(&ring.text, CLOSED);
         let [sleep, go] = self.labels(["sleep", "go"]);

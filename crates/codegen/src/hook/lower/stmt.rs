@@ -193,7 +193,7 @@ impl<'u> Body<'_, 'u> {
         Ok(())
     }
 
-    /// A change of what `ptr` points to, which nobody makes where no lane is active. What is in scratch is the hook's.
+    /// A change of what `ptr` points to, which is not made where no lane is active. What is in scratch is the hook's.
     fn effect(&mut self, ptr: &Val, change: impl FnOnce(&mut Self) -> Result<(), HookError>) -> Result<(), HookError> {
         if matches!(ptr.ty, Type::Ptr { space: Space::Scratch, .. }) {
             return change(self);

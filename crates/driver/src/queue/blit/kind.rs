@@ -1,4 +1,4 @@
-//! The kernels by which HIP copies and fills (ROCclr's, the bodies of which are in AMD's device libraries, opencl.bc): what
+//! The kernels by which HIP copies and fills (ROCclr's; their bodies are in AMD's device libraries, opencl.bc): what
 //! they are called, where their arguments lie, and which bytes a launch moves.
 
 use luthier_loader::KernelMetadata;

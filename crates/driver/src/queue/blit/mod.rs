@@ -65,7 +65,7 @@ impl Blits {
 /// Does a launch if it is one of HIP's copies or fills; otherwise nothing has happened.
 pub fn run(queue: &Queue, packet: &Packet, launch: &Launch) -> bool {
     let gpu = &queue.gpu;
-    // Strict mode looks at every access. On an APU nobody says when code changes.
+    // Strict mode looks at every access. On an APU nothing tells when code changes.
     if !gpu.config().copies || gpu.config().apu || gpu.config().strict != Strict::Off {
         return false;
     }
@@ -131,7 +131,7 @@ pub fn carry_out(view: &View, plan: &Plan) -> Option<()> {
                 let mut at = 0;
                 while at < width {
                     let bytes = repeated.len().min(width - at);
-                    // SAFETY: as above; the chunk is nobody else's.
+                    // SAFETY: as above; the chunk has no other user.
                     unsafe { std::ptr::copy_nonoverlapping(repeated.as_ptr(), to.add(row as usize + at), bytes) };
                     at += bytes;
                 }

@@ -13,7 +13,7 @@ pub struct Place {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
     Memory(Place),
-    /// So many bytes, again and again.
+    /// A pattern of this many bytes, repeated.
     Pattern {
         start: u64,
         len: u64,

@@ -194,7 +194,7 @@ impl Codes {
         self.0 ^= self.0 << 17;
         (self.0 >> 32) as u32
     }
-    /// A code; `style` says of which kind most are.
+    /// A code; `style` says which kind most codes have.
     pub fn code(&mut self, f: Format, style: u32) -> u32 {
         let any = self.next() & ((1u64 << f.bits()) - 1) as u32;
         let most = (1u32 << f.exponent) - 1;

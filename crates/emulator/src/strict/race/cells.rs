@@ -90,7 +90,7 @@ struct Records {
     free: Vec<u32>,
 }
 
-/// No launch has so many waves.
+/// More waves than any launch has.
 const APART: u32 = u32::MAX;
 
 impl Records {
@@ -135,7 +135,7 @@ impl Records {
     }
 }
 
-/// The words of a page, by role; what nobody has done takes no room.
+/// The words of a page, by role; what has not been done takes no room.
 #[derive(Default)]
 pub struct Page([Option<Box<Records>>; 3]);
 

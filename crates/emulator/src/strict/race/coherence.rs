@@ -8,7 +8,7 @@ use luthier_isa::{Field, Flags, Generation, Inst, Op};
 /// Who sees it without further ado.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub enum Scope {
-    /// Nobody: not an atomic access.
+    /// None: not an atomic access.
     #[default]
     Plain,
     Group,

@@ -37,7 +37,7 @@ impl Passage {
         let Some(Gate(held)) = &races.gate else { return Passage::default() };
         let last = size.saturating_sub(1);
         let pieces = addresses.fold(0, |pieces, at| pieces | bit(at) | bit(at.saturating_add(last)));
-        // All at once, so that nobody waits who has some.
+        // All at once, so that no thread that holds some waits for others.
         let free = |held: u64| (held & pieces == 0).then_some(held | pieces);
         let mut tries = 0;
         while held.fetch_update(Acquire, Relaxed, free).is_err() {

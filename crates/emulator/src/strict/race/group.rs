@@ -91,7 +91,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// The workgroup with a number, of so many waves.
+    /// The workgroup with a number, of `waves` waves.
     pub fn new(races: Arc<Races>, group: u64, cluster: u64, waves: usize) -> Watched {
         let first = races.first_wave(group);
         Watched {
@@ -179,7 +179,7 @@ impl Watched {
         if self.races.within.waits { self.done_by(mate, time) } else { [self.issued_by(mate, time); 3] }
     }
 
-    /// The acquisitions that a wave knows of which has seen this of its workgroup's clocks.
+    /// The acquisitions that are known to a wave that has seen this much of its workgroup's clocks.
     fn known_to<'a>(&'a self, clock: &'a [u32], wave: u16) -> impl Iterator<Item = &'a Known> {
         let knows = move |a: &&Acquired| a.wave == wave || clock[usize::from(a.wave)] >= a.time;
         self.acquired.iter().filter(knows).map(|a| &*a.known)

@@ -59,7 +59,7 @@ impl Known {
 pub struct Told {
     pub who: u32,
     pub done: Done,
-    /// The accesses of each wave of the workgroup, of which `first` is the first.
+    /// The accesses of each wave of the workgroup, from wave `first` on.
     pub first: u32,
     pub mates: Arc<[Done]>,
     pub others: Arc<Known>,
@@ -76,7 +76,7 @@ impl Told {
         }
         known.add(self.who, &Happened { done: self.done, writes: smallvec![write] });
     }
-    /// At most so many waves are told of.
+    /// At most this many waves are named.
     pub fn waves(&self) -> usize {
         1 + self.mates.len() + self.others.0.len()
     }

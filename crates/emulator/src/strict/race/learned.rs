@@ -2,7 +2,7 @@
 //!
 //! A wave that has read an atomic variable and waited for the value knows what was told on it up to then: what it does
 //! next comes later than that. If it then reads by way of its caches, these may hold older values; if it writes, they do
-//! not matter. So pairs of accesses of which the second one writes need no acquire: the last workgroup of a reduction may
+//! not matter. So pairs of accesses whose second one writes need no acquire: the last workgroup of a reduction may
 //! overwrite what the others have left. All this is looked up only for an access that would be reported otherwise.
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ struct Look {
     stream: usize,
     /// The store that was there, by its wave and number.
     store: Option<(u32, u32)>,
-    /// What atomics had told on the word: so many entries of its log.
+    /// What atomics had told on the word: this many entries of its log.
     chain: Option<(Log, usize)>,
 }
 

@@ -80,7 +80,7 @@ struct Chain {
 type Log = Arc<Mutex<Vec<(Told, u32)>>>;
 
 const SHARDS: usize = 64;
-/// What is known of so many waves, of all words together: enough for signals, and little time for histograms.
+/// The number of waves that are known of, for all words together: enough for signals, and little time for histograms.
 const ROOM: u64 = 1 << 20;
 /// Tellings that are remembered by when they were told.
 const LOG_ROOM: u64 = 1 << 20;
@@ -114,7 +114,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Races {
-    /// For a launch of so many workgroups of so many waves, on so many threads.
+    /// For a launch: its workgroups, the waves of each, and the threads.
     pub fn new(groups: [u32; 3], waves: u32, writes_back: bool, within: Within, workers: usize) -> Races {
         Races {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
@@ -157,7 +157,7 @@ impl Races {
         }
     }
 
-    /// Whether there is room to remember what an atomic tells on so many words.
+    /// Whether there is room to remember what an atomic tells on this many words.
     fn affords(&self, told: &Told, words: usize) -> bool {
         let needed = (told.waves() * words) as u64;
         self.room.fetch_update(Relaxed, Relaxed, |room| room.checked_sub(needed)).is_ok()

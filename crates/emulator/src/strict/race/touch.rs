@@ -136,7 +136,7 @@ struct Progress<'a> {
     beside: bool,
     writers: Judge,
     readers: Judge,
-    /// The last access of which it was asked whether the wave has learned of it, and whether it has.
+    /// The access that was asked about last, and whether the wave has learned of it.
     learned: Option<(u32, u32, bool)>,
     /// Those that it has: a word's last writer and its reader may both be among them.
     cleared: SmallVec<[(u32, u32); 4]>,
@@ -327,7 +327,7 @@ impl Watched {
     }
 
     /// What is told on words that are about to be written: an atomic adds to what those before it told, a store begins
-    /// anew, unless whoever looks may find either what it stores or what was there. `writer` is who wrote them last.
+    /// anew, unless a reader may find either what it stores or what was there. `writer` is who wrote them last.
     #[cold]
     fn tell_on(&self, chains: &mut Chains, words: Range<u64>, writer: Option<&Stamp>, progress: &Progress<'_>) {
         let (access, Some(told)) = (progress.access, progress.told) else { return };
