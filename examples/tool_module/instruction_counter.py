@@ -8,6 +8,8 @@ its variables; the hook is placed from the bitcode in it, in each kernel when th
 
 from __future__ import annotations
 
+from typing import Any
+
 import luthier as lt
 
 
@@ -17,7 +19,7 @@ class InstructionCounter(lt.Tool):
     hip_modules = True  # app.tool_modules has the HIP libraries that are tools
     decides = True  # on_launch says what each launch runs
 
-    def on_start(self, app) -> None:
+    def on_start(self, app: Any) -> None:
         print("Instruction counter is launching.")
 
     def on_kernel(self, kernel: lt.Kernel) -> None:
@@ -25,12 +27,12 @@ class InstructionCounter(lt.Tool):
         for instr in kernel.instructions:
             kernel.insert_before(instr, hook)
 
-    def on_launch(self, launch) -> None:
+    def on_launch(self, launch: Any) -> None:
         if launch.can_be_instrumented:
             launch.override("full")
 
     def on_exit(self, report: lt.Report) -> None:
-        if not self.app.tool_modules:
+        if not self.modules:
             return
         variables = self.module.library.variables
         count, lanes = variables["global_counter"][0], variables["lanes"][0]
@@ -38,9 +40,14 @@ class InstructionCounter(lt.Tool):
         report.table("Instructions", [("number of instructions executed", count), ("lanes that executed them", lanes)])
 
     @property
-    def module(self):
-        """The library, of which there is one in the program."""
-        modules = self.app.tool_modules
-        if len(modules) != 1:
-            raise lt.ToolError(f"instruction_counter: {len(modules)} tool modules are loaded: luthier trace --preload libcounter.so")
-        return modules[0]
+    def modules(self) -> list[Any]:
+        """The libraries of the program that are tools."""
+        return list(self.app.tool_modules) if self.app is not None else []
+
+    @property
+    def module(self) -> Any:
+        """The library: a program has one."""
+        if len(self.modules) != 1:
+            found = len(self.modules)
+            raise lt.ToolError(f"instruction_counter: {found} tool modules are loaded: luthier trace --preload libcounter.so")
+        return self.modules[0]

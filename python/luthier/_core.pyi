@@ -220,9 +220,9 @@ class KernelDescriptor:
     def preloaded_arguments(self) -> tuple[int, int] | None:
         """Which bytes of the kernel arguments are in SGPRs when the kernel starts."""
     def with_vgpr_count(self, registers: int) -> KernelDescriptor:
-        """A copy with at least so many vector registers, as many as the field can say."""
+        """A copy with at least `registers` vector registers, rounded up to what the field can say."""
     def with_sgpr_count(self, registers: int) -> KernelDescriptor:
-        """A copy with at least so many scalar registers, as many as the field can say."""
+        """A copy with at least `registers` scalar registers, rounded up to what the field can say."""
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -727,7 +727,7 @@ class Frame:
 
 @final
 class Instructions(Sequence[Instruction]):
-    """Instructions, of which objects are made when they are asked for. Slices are of the same kind."""
+    """Instructions, whose objects are made when they are asked for. Slices are of the same kind."""
 
     def __len__(self) -> int: ...
     @overload
@@ -742,7 +742,7 @@ class Instructions(Sequence[Instruction]):
 
 @final
 class Blocks(Sequence[Block]):
-    """Blocks, of which objects are made when they are asked for. Slices are of the same kind."""
+    """Blocks, whose objects are made when they are asked for. Slices are of the same kind."""
 
     def __len__(self) -> int: ...
     @overload
@@ -853,7 +853,7 @@ def coverage(processor: str) -> list[tuple[str, str | None]]:
     """Every operation of a processor that the mock device can be, and why it is refused if it is."""
 
 def finding_kinds(usual: bool = False) -> list[str]:
-    """The kinds of strict mode's findings, or those that it looks for unless somebody says."""
+    """The kinds of strict mode's findings, or those that it looks for by default."""
 
 def forget_memory(address: int, size: int) -> None:
     """Fills ``size`` bytes of the process's at ``address``, which nothing has written: strict mode finds what depends on them,
@@ -866,7 +866,7 @@ def can_instrument(processor: str) -> bool:
     """Whether hooks can be placed in code for a processor, ``gfx90a`` say."""
 
 def keep_hooks(folder: str | None) -> None:
-    """Has compiled hooks kept in a folder, or, with None, no longer. What is in it becomes code: nobody else may write to it."""
+    """Has compiled hooks kept in a folder, or, with None, no longer. What is in it becomes code: no other user may write to it."""
 
 def compress(data: bytes) -> bytes:
     """The bytes in a frame of Zstandard."""
