@@ -75,8 +75,10 @@ def _files(environment: Mapping[str, str]) -> Path:
         try:
             _write(new, variables)
             new.rename(folder)
-        except OSError as error:
+        except (OSError, ArgumentError) as error:
             shutil.rmtree(new, ignore_errors=True)
+            if isinstance(error, ArgumentError):
+                raise
             trouble = error
         if folder.is_dir():  # made by us, or by another meanwhile
             return folder
@@ -85,7 +87,10 @@ def _files(environment: Mapping[str, str]) -> Path:
 
 def _write(folder: Path, variables: str) -> None:
     driver = ctypes.CDLL(str(_DRIVER / "libhsakmt.so.1"))
+    driver.luthierCheckVariables.restype = ctypes.c_char_p
+    trouble = driver.luthierCheckVariables(variables.encode())
+    if trouble is not None:
+        raise ArgumentError(trouble.decode())
     status = driver.luthierTopology(os.fsencode(folder), variables.encode())
-    # What is asked of a mock GPU and cannot be is said by the driver, to the program.
-    if status not in (0, 22):
+    if status != 0:
         raise OSError(status, os.strerror(status))

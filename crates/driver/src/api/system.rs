@@ -214,6 +214,24 @@ pub unsafe extern "C" fn luthierCheckCard(name: *const c_char) -> *const c_char 
     NAMES.get_or_init(|| CString::new(names()).unwrap_or_default()).as_ptr()
 }
 
+/// What lines `NAME=VALUE` ask for.
+fn wanted(variables: &str) -> Result<Config, String> {
+    Config::read(|name| {
+        let mut pairs = variables.lines().filter_map(|line| line.split_once('='));
+        pairs.find(|(known, value)| *known == name && !value.is_empty()).map(|(_, value)| value.to_owned())
+    })
+}
+
+/// Not hsakmt.h's, but for `luthier trace`: null if there can be the GPUs that lines `NAME=VALUE` ask for, or why not. The text
+/// is the caller's for good.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn luthierCheckVariables(variables: *const c_char) -> *const c_char {
+    // SAFETY: the caller's text.
+    let wanted = wanted(&unsafe { CStr::from_ptr(variables) }.to_string_lossy());
+    let text = wanted.err().and_then(|text| CString::new(text).ok());
+    text.map_or(std::ptr::null(), |text| text.into_raw().cast_const())
+}
+
 /// Not hsakmt.h's, but for `luthier trace`: writes the machine's files ([`sysfs`]) into a folder, for the GPUs that variables ask
 /// for, given as lines `NAME=VALUE`. 0, or an error of the system's.
 #[unsafe(no_mangle)]
@@ -223,12 +241,7 @@ pub unsafe extern "C" fn luthierTopology(folder: *const c_char, variables: *cons
     }
     // SAFETY: the caller's texts.
     let (folder, variables) = unsafe { (CStr::from_ptr(folder), CStr::from_ptr(variables)) };
-    let variables = variables.to_string_lossy();
-    let get = |name: &str| {
-        let mut pairs = variables.lines().filter_map(|line| line.split_once('='));
-        pairs.find(|(known, value)| *known == name && !value.is_empty()).map(|(_, value)| value.to_owned())
-    };
-    let Ok(config) = Config::read(get) else { return libc::EINVAL };
+    let Ok(config) = wanted(&variables.to_string_lossy()) else { return libc::EINVAL };
     let folder = Path::new(std::ffi::OsStr::from_bytes(folder.to_bytes()));
     match sysfs::write(&config, folder) {
         Ok(()) => 0,
