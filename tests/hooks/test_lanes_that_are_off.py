@@ -32,12 +32,6 @@ class Passes(lt.Tool):
         self.heard += len(records)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="a hook that acts for a wave without active lanes is given its first lane, and where it branches by lanes then, "
-    "registers that it writes are taken to be written in the lanes alone that were on: hook::analyse::exec_after narrows Foreign",
-)
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_record_of_a_wave_without_lanes_leaves_lanes_that_are_off_their_registers(target):
     code = lt.CodeObject.open(compiled.code_object("collatz", target=target))
@@ -72,9 +66,6 @@ class Waves(lt.Tool):
         self.heard.update(map(tuple, records[["pc", "wave"]].tolist()))
 
 
-@pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="the id is wrong in a callee that has only those lanes on that were off before"
-)
 @pytest.mark.parametrize("target", ("gfx90a", "gfx1030"))
 def test_a_callee_that_turns_the_other_lanes_on_knows_which_wave_it_is_in(target):
     code = lt.CodeObject.open(compiled.code_object("call", target=target))

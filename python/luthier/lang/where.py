@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from . import device, dispatch_ptr, kernarg_ptr, ptr, readlane, u32, u64, wave_size
+from . import device, dispatch_ptr, kernarg_ptr, ptr, readfirstlane, u32, u64, wave_size
 from . import min as min_
 from .functions import DeviceFunction
 from .intrinsics import Intrinsic
@@ -162,8 +162,9 @@ def workitem_id_z() -> u32:
 
 @device
 def wave_in_group() -> u32:
-    # Work-items are numbered through in the workgroup that there is: those at the grid's edges have fewer of them.
-    first = readlane(_workitem_ids(), 0)
+    # Work-items are numbered through in the workgroup that there is: those at the grid's edges have fewer of them. Any lane's
+    # number tells the wave; one that is off need not have been given its own.
+    first = readfirstlane(_workitem_ids())
     wide = min_(workgroup_size_x(), grid_size_x() - workgroup_id_x() * workgroup_size_x())
     high = min_(workgroup_size_y(), grid_size_y() - workgroup_id_y() * workgroup_size_y())
     line = (first >> 10 & 0x3FF) + high * (first >> 20)

@@ -39,9 +39,12 @@ pub fn template(name: &str, mode: Mode, mut code: Code, entry: &Entry, args: &[A
     apart::keep(&mut code)?;
     let Code { insts, offsets, relocs, data, stack, rows, lines } = code;
     let exec = exec_states(&insts, &offsets);
+    // A wave without active lanes is given one, and what narrows EXEC from then on narrows that: the lane stays one that
+    // the application has off.
+    let is_given_a_lane = entry.exec.is_some();
     let (mut clobbers, mut writes_inactive_lanes) = (RegSet::EMPTY, RegSet::EMPTY);
     for (inst, exec) in insts.iter().zip(&exec) {
-        let everywhere = *exec == Exec::Foreign || inst.info().flags.contains(Flags::IGNORES_EXEC);
+        let everywhere = is_given_a_lane || *exec == Exec::Foreign || inst.info().flags.contains(Flags::IGNORES_EXEC);
         inst.for_each_access(|a| {
             if a.access.writes() && !is_exec(a.reg) {
                 clobbers.insert(a.reg);
