@@ -215,4 +215,4 @@ def test_processes_leave_nothing_behind():
 
 def test_bad_environment_is_said_in_a_line():
     done = rocm.mock("rocminfo", target="gfx90a", LUTHIER_MOCK_CUS="many")
-    assert "luthier: LUTHIER_MOCK_CUS=many is not possible" in done.stderr and done.returncode != 0
+    assert "luthier: error: LUTHIER_MOCK_CUS=many is not possible" in done.stderr and done.returncode == 2

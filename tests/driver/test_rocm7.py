@@ -32,7 +32,18 @@ def program(name: str):
     return rocm.hip7(name, _FEWER.get(name, TARGETS))
 
 
-@pytest.mark.parametrize("name, case", [(name, case) for name, cases in CASES.items() for case in cases])
+#: Hangs since the thunk says KFD 1.15, which memory apart from addresses needs: docs/limits.md.
+_HANGS = pytest.mark.xfail(run=False, reason="memory that processes share by hipIpc on ROCm 7")
+
+
+@pytest.mark.parametrize(
+    "name, case",
+    [
+        pytest.param(name, case, marks=[_HANGS] if case == "interprocess" else [])
+        for name, cases in CASES.items()
+        for case in cases
+    ],
+)
 def test_hip_program_has_right_results(name, case):
     # Code of an object version that both runtimes load.
     module = str(rocm.code_object("vecadd"))

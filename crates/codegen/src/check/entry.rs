@@ -267,6 +267,7 @@ mod tests {
                 }
             }
         }
-        assert!((500..8000).contains(&refused), "{refused}");
+        // Those for which giving up preloading leaves no room either.
+        assert!((200..8000).contains(&refused), "{refused}");
     }
 }
