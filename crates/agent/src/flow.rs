@@ -16,7 +16,7 @@ use crate::hsa::{Handle, Packet};
 const LOOK: Duration = Duration::from_micros(50);
 /// Slots that are not counted on: the runtime's own packets, and one that is read before it is said to be.
 const RESERVE: u64 = 4;
-/// A queue has so many marks at most.
+/// The most marks that a queue has.
 const MARKS: u64 = 8;
 
 /// What marks need of the rest.

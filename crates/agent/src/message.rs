@@ -187,7 +187,7 @@ pub enum Asked {
     /// Zeroed memory of `size` bytes for the object of the launch that is waiting.
     Allocate { size: u64 },
     /// The launch runs the kernel with its descriptor at this vaddr in the object that comes with this, and so do later ones,
-    /// if one of the rules, where there are any, has it so. The private segment grows by so many bytes, and so does LDS:
+    /// if one of the rules, where there are any, has it so. The private segment grows by `private` bytes, LDS by `group`:
     /// a launch that would then have more than the most runs the original. At `signal`, as GPUs have it, is a signal in memory that was allocated for the launch: it counts down
     /// for each launch that is over.
     Instrumented { descriptor: u64, private: u32, group: u32, most_group: u32, signal: u64, rules: Vec<Rule> },

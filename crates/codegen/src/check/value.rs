@@ -21,7 +21,7 @@ pub enum Value {
     Stored(u32),
     StoredLane(u32, u8),
     Number(u32),
-    /// Four bytes of memory, so many behind the address that this SGPR and the next one held.
+    /// Four bytes of memory, `offset` bytes behind the address that this SGPR and the next one held.
     Loaded {
         of: Reg,
         offset: u32,

@@ -71,7 +71,7 @@ impl Asked {
         found.map_or(Err(Rejection::SlotWithoutKernel), |(_, offset)| offset.clone())
     }
 
-    /// Whether hooks can have so many bytes of LDS, whatever a launch adds to the kernel's own.
+    /// Whether hooks can have this much LDS (in bytes), whatever a launch adds to the kernel's own.
     ///
     /// # Errors
     /// They cannot.

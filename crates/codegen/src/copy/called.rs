@@ -36,7 +36,7 @@ impl Bodies {
         self.calls.push((word, number));
     }
 
-    /// Something of so many words was put in front of the chunk, with calls of its own.
+    /// The copier has put `words` words in front of the chunk, with calls of their own.
     pub fn behind(&mut self, front: Bodies, words: u32) {
         self.calls.iter_mut().for_each(|(word, _)| *word += words);
         for (word, number) in front.calls {

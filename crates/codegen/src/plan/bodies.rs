@@ -13,10 +13,10 @@ pub enum Bodies {
 }
 
 impl Bodies {
-    /// The call and the return are two instructions more each time: at most 6 % of so many.
+    /// The call and the return are two instructions more each time: at most 6 % of a body this long.
     pub const LONG: usize = 32;
 
-    /// Whether a body of so many instructions, which stands at so many places, is called.
+    /// Whether hooks call a body of `instructions` instructions that stands at `places` places.
     pub fn calls(self, instructions: usize, places: usize) -> bool {
         match self {
             Bodies::InPlace => false,

@@ -103,7 +103,7 @@ fn previous(next: &[Vec<usize>]) -> Vec<Vec<usize>> {
     previous
 }
 
-/// All ways from an instruction on, of at most `length`, or to where nothing comes; at most so many.
+/// The ways from an instruction on, of at most `length` each, or to where nothing comes; at most `most` of them.
 fn follow(
     at: usize,
     (length, most): (usize, usize),

@@ -257,7 +257,7 @@ impl Memory {
         Ok(start)
     }
 
-    /// Nothing has written these bytes yet, of which nobody else knows. Strict mode is to find what depends on them, if that is
+    /// The program has just got these bytes, and nothing has written them. Strict mode is to find what depends on them, if that is
     /// asked for. (What lies in the host's memory is often written by the host.)
     fn forget(&self, start: u64, len: u64) {
         if self.config.strict.looks_for(FindingKind::UndefinedMemory) {

@@ -49,7 +49,7 @@ impl Vram {
         &self.file
     }
 
-    /// A new piece of so many bytes, which are zero.
+    /// A new piece of `len` zero bytes.
     pub fn piece(&self, len: u64, node: u32) -> Result<Place, Status> {
         let _one = super::lock(&self.growing);
         let offset = self.end.load(Relaxed) + PAGE;

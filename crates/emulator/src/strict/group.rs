@@ -61,7 +61,7 @@ const DEFINED: u8 = 0x10;
 pub type SharedGroup = Rc<RefCell<Group>>;
 
 impl Group {
-    /// Of so many waves, with so many bytes of LDS.
+    /// For a workgroup of `waves` waves with `lds` bytes of LDS.
     pub fn new(waves: usize, lds: usize, engines: bool, races: Option<Watched>, looks: Looks) -> SharedGroup {
         let words = lds.div_ceil(4);
         let with_values = if looks.contains(Looks::VALUES) { words } else { 0 };
