@@ -178,7 +178,9 @@ def test_all_that_launch_take_the_same_keywords():
         for name in ("run", "trace", "session"):
             method = getattr(owner, name, None)
             assert method is None or launch <= keywords(method), (owner, name)
-    assert {"tools", *lt.InstrumentKeywords.__annotations__} <= keywords(lt.Device.load)
+    instrument = {"tools", "select", "variants", *lt.InstrumentKeywords.__annotations__}
+    for method in (lt.Device.load, lt.Device.run, lt.Device.trace, lt.Device.session):
+        assert instrument <= keywords(method), method
     assert keywords(lt.Device.trace) - keywords(lt.Device.run) == keywords(lt.Module.trace) - keywords(lt.Module.run)
 
 

@@ -165,7 +165,7 @@ fn plan(object: &CodeObject, mode: Mode) -> Option<Plan> {
 }
 
 /// Bytes of the kernel's buffer.
-const BUFFER: [u8; 64 << 10] = [7; 64 << 10];
+static BUFFER: [u8; 64 << 10] = [7; 64 << 10];
 
 /// Runs the plan in lockstep with the plain kernel, and looks at what came of the slots.
 fn check(mode: Mode, touched: Touched) -> Result<Report, String> {

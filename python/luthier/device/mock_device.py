@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from .. import _core
 from ..base.tracebacks import shortened
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
     from ..objects.kernel import Kernel
 
+_M = TypeVar("_M", bound=Callable[..., Any])
+
 
 def finding_kinds() -> list[str]:
     """The kinds of findings that strict mode knows."""
@@ -42,6 +45,15 @@ class RunKeywords(LaunchKeywords, InstrumentKeywords, total=False):
     tools: Sequence[AnyTool]
     select: Sequence[Select | str]
     variants: Mapping[str, Sequence[AnyTool]] | None
+
+
+def _runs(method: _M) -> _M:
+    """Shows all that :class:`RunKeywords` takes in the signature of a method."""
+    shown = inspect.signature(launches(instruments(method)))
+    given: dict[str, Any] = {"tools": (), "select": (), "variants": None}
+    tools = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value) for name, value in given.items()]
+    method.__signature__ = shown.replace(parameters=[*shown.parameters.values(), *tools])  # type: ignore[attr-defined]
+    return method
 
 
 class Progress(NamedTuple):
@@ -193,7 +205,7 @@ class Device:
         return Module(self, code_object, tools, kernels, options, select=select, variants=variants)
 
     @shortened
-    @launches
+    @_runs
     def run(self, source: Any, kernel: str, **keywords: Unpack[RunKeywords]) -> RunResult:
         """Loads a code object and launches a kernel (see :meth:`Module.run`). Tools instrument this kernel only; to watch
         several kernels of an object with the same tools, :meth:`load` it once and run them from there.
@@ -211,7 +223,7 @@ class Device:
         return module.run(kernel, **launch)
 
     @shortened
-    @launches
+    @_runs
     def trace(
         self,
         source: Any,
@@ -234,7 +246,7 @@ class Device:
         return module.trace(kernel, events=events, snapshots=snapshots, only=only, limit=limit, **launch)
 
     @shortened
-    @launches
+    @_runs
     def session(self, source: Any, kernel: str, **keywords: Unpack[RunKeywords]) -> Session:
         """Loads a code object and begins a launch that is told when to go on (see :meth:`Module.session`).
 
