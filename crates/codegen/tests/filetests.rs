@@ -3,9 +3,13 @@
 //! A file in `tests/filetests/TARGET` (`gfx1100-w64` where a processor has two wave sizes and the other one is meant) is
 //! one case. It begins with comment lines `//! hook WHEN WHERE [ARG...]`: the hook's name (see `hook`
 //! below), `before` or `after`, `all`, a mnemonic, or a number counting from 0, and the arguments: `counter`, `s4`,
-//! `s[4:5]`, `v3`, `vcc`, `scc`, `&s4` (in and out), `old:s4`, or `state` for all that the hook `scribble` looks at. `//! called` has bodies called. Lines that begin with `//|` at its end are what is expected: for
-//! each copied function its instructions, those of the application with their original address, then the rejections,
-//! and the registers. `UPDATE=1 cargo test` writes them anew; `FILETESTS=word` takes the files whose paths have it.
+//! `s[4:5]`, `v3`, `vcc`, `scc`, `&s4` (in and out), `old:s4`, `entry:dispatch_ptr` and the like (what waves start with),
+//! or `state` for all that the hook `scribble` looks at. `//! called` has bodies called. A file without a descriptor is
+//! about what stands in front of a kernel: its `.amdhsa_` lines are the descriptor of the kernel `k`, whose code the others
+//! are, and what waves start with is told in front of the code. Lines that begin with `//|` at the file's end are what is
+//! expected: for each copied function its instructions, those of the application with their original address, then the
+//! rejections, and the registers. `UPDATE=1 cargo test` writes them anew; `FILETESTS=word` takes the files whose paths have
+//! it.
 
 mod support;
 
@@ -13,104 +17,13 @@ use std::fmt::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use luthier_codegen::plan::Axis;
 use luthier_codegen::*;
-use luthier_isa::{Inst, Mode, Reg, RegRange, RegSet};
+use luthier_isa::{Inst, Mode, Reg, RegRange};
 use luthier_lifter::Program;
-use luthier_loader::CodeObject;
+use luthier_loader::{CodeObject, EntryState};
+use support::by_name::hook;
 use support::*;
-
-/// Hooks by name.
-fn hook(mode: Mode, name: &str) -> Option<Arc<Template>> {
-    let place = |range, written, clobbered| Some(ArgPlace { range, read: true, written, clobbered });
-    let made = |source, groups, args, whole: &[Reg]| {
-        Maker { mode, source, groups, args, relocs: vec![], whole: whole.iter().copied().collect::<RegSet>() }
-            .make(name)
-    };
-    match name {
-        "count" => counter_for(mode),
-        "memory" => memory_counter_for(mode),
-        "scribble" => scribbler_for(mode),
-        // Reads a scalar, changes its own copy, SCC.
-        "scalar" => made("s_add_u32 s4, s4, 1\n", vec![], vec![place(s(4, 1), false, true)], &[]),
-        // Reads an aligned pair and leaves it alone; changes VCC.
-        "pair" => {
-            made("v_cmp_eq_u64_e64 vcc, s[4:5], 0\n", vec![(s(4, 2), 2)], vec![place(s(4, 2), false, false)], &[])
-        }
-        // Reads one vector register, changes another.
-        "vector" => made("v_add_u32_e32 v1, 1, v0\n", vec![], vec![place(v(0, 1), false, false)], &[]),
-        // Doubles a vector register in place.
-        "double" => made("v_lshlrev_b32_e32 v0, 1, v0\n", vec![], vec![place(v(0, 1), true, true)], &[]),
-        // Changes the first and reads the second afterwards.
-        "change" => made(
-            "v_lshlrev_b32_e32 v0, 1, v0\nv_add_u32_e32 v0, v0, v1\n",
-            vec![],
-            vec![place(v(0, 1), true, true), place(v(1, 1), false, false)],
-            &[],
-        ),
-        // Reads two, changes a third.
-        "sum" => made(
-            "v_add_u32_e32 v2, v0, v1\n",
-            vec![],
-            vec![place(v(0, 1), false, false), place(v(1, 1), false, false)],
-            &[],
-        ),
-        // Changes two.
-        "both" => made(
-            "v_lshlrev_b32_e32 v0, 1, v0\nv_lshlrev_b32_e32 v1, 2, v1\n",
-            vec![],
-            vec![place(v(0, 1), true, true), place(v(1, 1), true, true)],
-            &[],
-        ),
-        // Writes all lanes of an aligned quad.
-        "whole" => {
-            let source = "s_mov_b64 s[6:7], exec\ns_mov_b64 exec, -1\nv_mov_b32_e32 v0, 0\nv_mov_b32_e32 v3, 0\ns_mov_b64 exec, s[6:7]\n";
-            made(
-                source,
-                vec![(s(6, 2), 2), (v(0, 4), 2)],
-                vec![],
-                &[Reg::vgpr(0), Reg::vgpr(1), Reg::vgpr(2), Reg::vgpr(3)],
-            )
-        }
-        "m0" => made(
-            "s_mov_b32 m0, 0\nds_write_b32 v0, v0\ns_waitcnt lgkmcnt(0)\n",
-            vec![],
-            vec![place(v(0, 1), false, false)],
-            &[],
-        ),
-        "float" => {
-            let mut t = Arc::unwrap_or_clone(made(
-                "v_add_f32_e32 v1, 1.0, v0\n",
-                vec![],
-                vec![place(v(0, 1), false, false)],
-                &[],
-            )?);
-            t.uses_fp_mode = true;
-            Some(Arc::new(t))
-        }
-        "load" => made(
-            "s_load_dword s6, s[4:5], 0x0\ns_waitcnt lgkmcnt(0)\n",
-            vec![(s(4, 2), 2)],
-            vec![place(s(4, 2), false, false)],
-            &[],
-        ),
-        "store" => made(
-            "global_store_dword v0, v0, s[4:5]\n",
-            vec![(s(4, 2), 2)],
-            vec![place(s(4, 2), false, false), place(v(0, 1), false, false)],
-            &[],
-        ),
-        // Stores more than 64 bits, so that the application may not overwrite the data at once.
-        "wide" => made(
-            "v_mov_b32_e32 v1, 0\nglobal_store_dwordx4 v0, v[4:7], s[4:5]\n",
-            vec![(s(4, 2), 2), (v(4, 4), 2)],
-            vec![place(s(4, 2), false, false)],
-            &[],
-        ),
-        // More registers than there are.
-        "huge" => made("s_mov_b32 s0, 0\n", vec![(s(0, 100), 4)], vec![], &[]),
-        _ => panic!("no hook is called {name}"),
-    }
-}
 
 fn register(text: &str) -> RegRange {
     match text {
@@ -133,10 +46,25 @@ fn register(text: &str) -> RegRange {
     RegRange::new(reg, (last - first + 1) as u8)
 }
 
+fn entry(name: &str) -> EntryValue {
+    match name {
+        "dispatch_ptr" => EntryValue::DispatchPtr,
+        "queue_ptr" => EntryValue::QueuePtr,
+        "kernarg_ptr" => EntryValue::KernargPtr,
+        "dispatch_id" => EntryValue::DispatchId,
+        "workgroup_id_x" => EntryValue::WorkgroupId(Axis::X),
+        "workgroup_id_y" => EntryValue::WorkgroupId(Axis::Y),
+        "workgroup_id_z" => EntryValue::WorkgroupId(Axis::Z),
+        "workitem_ids" => EntryValue::WorkitemIds,
+        _ => panic!("waves start with no {name}"),
+    }
+}
+
 fn argument(text: &str) -> Arg {
     match text.strip_prefix('&') {
         Some(rest) => Arg::InOut(register(rest)),
         None if text == "counter" => Arg::Slot(0),
+        None if text.starts_with("entry:") => Arg::Entry(entry(&text[6..])),
         None if text.starts_with("old:") => Arg::Old(register(&text[4..])),
         None => Arg::Reg(register(text)),
     }
@@ -166,6 +94,11 @@ fn plan(mode: Mode, source: &str, object: &CodeObject) -> Option<Plan> {
                     ["state"] => scribbled(mode).into(),
                     args => args.iter().map(|a| argument(a)).collect(),
                 };
+                for slot in Slot::for_arguments(args.iter()) {
+                    if plan.slots.iter().all(|known| known.init != slot.init) {
+                        plan.slots.push(slot);
+                    }
+                }
                 let address = program.vaddr(i);
                 let body = Body::Hook { hook, args };
                 plan.insertions.push(Insertion { address, at, body, order: order as i32 });
@@ -191,7 +124,7 @@ fn show(mode: Mode, done: &Instrumented) -> String {
             at += inst.size();
             let origin = origins.origin(pc).map_or(String::new(), |o| format!("{o:#x}"));
             // Padding is shown once.
-            nops = if inst.info().base == "s_nop" && origin.is_empty() { nops + 1 } else { 0 };
+            nops = if inst.info().base == "s_nop" { nops + 1 } else { 0 };
             if nops > 2 {
                 continue;
             }
@@ -224,6 +157,43 @@ fn show(mode: Mode, done: &Instrumented) -> String {
         writeln!(text, "{line}").unwrap();
     }
     text
+}
+
+/// What a kernel's waves start with, in the order in which the processor puts it there.
+fn started(mode: Mode, who: &str, object: &CodeObject) -> String {
+    let state = EntryState::of(&object.kernel("k").unwrap().descriptor, mode);
+    let field = |f: &luthier_loader::EntryField| {
+        let bits = if f.is_whole() { String::new() } else { format!(" bits {}..{}", f.shift, f.shift + f.bits) };
+        format!("{:?} in {}{bits}", f.value, f.range)
+    };
+    let told: Vec<String> = state.fields.iter().map(field).collect();
+    format!("{who}: {}\n", told.join(", "))
+}
+
+/// A kernel `k` of this code and this descriptor.
+fn whole(mode: Mode, source: &str) -> String {
+    let (descriptor, code): (Vec<&str>, Vec<&str>) = source.lines().partition(|line| line.starts_with(".amdhsa_"));
+    let (name, wave) = (mode.target().name(), mode.wave().lanes());
+    let w32 = if mode.target().waves().len() > 1 && wave == 32 { ".amdhsa_wavefront_size32 1\n" } else { "" };
+    let accum = if matches!(name, "gfx90a" | "gfx942") { ".amdhsa_accum_offset 8\n" } else { "" };
+    let scratch = descriptor.iter().find_map(|line| line.strip_prefix(".amdhsa_private_segment_fixed_size "));
+    let head = format!(
+        ".amdgcn_target \"amdgcn-amd-amdhsa--{name}\"\n.amdhsa_code_object_version 5\n.text\n.protected k\n.globl k\n\
+         .p2align 8\n.type k,@function\nk:\n"
+    );
+    let kernel = format!(
+        ".size k, .-k\n.rodata\n.p2align 6\n.amdhsa_kernel k\n.amdhsa_next_free_vgpr 8\n.amdhsa_next_free_sgpr 48\n\
+         .amdhsa_kernarg_size 128\n{w32}{accum}{}\n.end_amdhsa_kernel\n",
+        descriptor.join("\n")
+    );
+    let metadata = format!(
+        ".amdgpu_metadata\n---\namdhsa.version: [1, 2]\namdhsa.target: amdgcn-amd-amdhsa--{name}\namdhsa.kernels:\n  \
+         - {{.name: k, .symbol: k.kd, .kernarg_segment_size: 128, .kernarg_segment_align: 8, \
+         .group_segment_fixed_size: 0, .private_segment_fixed_size: {}, .wavefront_size: {wave}, .sgpr_count: 48, \
+         .vgpr_count: 8, .max_flat_workgroup_size: 256, .args: []}}\n...\n.end_amdgpu_metadata\n",
+        scratch.unwrap_or("0")
+    );
+    format!("{head}{}\n{kernel}{metadata}", code.join("\n"))
 }
 
 /// The processor and wave size that a folder is for.
@@ -261,8 +231,14 @@ fn case(mode: Mode, path: &Path) -> Option<String> {
     let text = std::fs::read_to_string(path).unwrap();
     let source: String = text.lines().filter(|l| !l.starts_with("//|")).map(|l| format!("{l}\n")).collect();
     let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-    let object = assemble_for(mode, &name, &source)?;
+    let in_front = !source.contains(".amdhsa_kernel");
+    let object = if in_front { whole(mode, &source) } else { source.clone() };
+    let object = assemble_for(mode, &name, &object)?;
     let got = match instrument(&object, &plan(mode, &source, &object)?) {
+        Ok(done) if in_front => {
+            let made = CodeObject::parse(done.bytes.clone()).unwrap();
+            started(mode, "expects", &object) + &started(mode, "starts with", &made) + &show(mode, &done)
+        }
         Ok(done) => show(mode, &done),
         Err(e) => format!("error: {e}\n"),
     };

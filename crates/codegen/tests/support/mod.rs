@@ -12,6 +12,7 @@ use luthier_isa::{Flags, Inst, Mode, Reg, RegRange, RegSet, Target, Wave};
 use luthier_lifter::Program;
 use luthier_loader::CodeObject;
 
+pub mod by_name;
 pub mod launch;
 
 /// The processor of tests that are about none in particular.

@@ -1,0 +1,27 @@
+//! vector before v_add_u32 entry:workitem_ids
+// The code expects the first two of the work-item's ids.
+  s_mov_b32 s40, s0
+  v_add_u32_e32 v4, v0, v0
+  v_add_u32_e32 v4, v1, v1
+  s_endpgm
+.amdhsa_user_sgpr_kernarg_segment_ptr 1
+.amdhsa_system_sgpr_workgroup_id_x 1
+.amdhsa_system_sgpr_workgroup_id_y 1
+.amdhsa_system_sgpr_workgroup_id_z 0
+.amdhsa_system_vgpr_workitem_id 1
+
+//| expects: KernargPtr in s[0:1], WorkgroupId(X) in s2, WorkgroupId(Y) in s3, WorkitemId(X) in v0, WorkitemId(Y) in v1
+//| starts with: KernargPtr in s[0:1], WorkgroupId(X) in s2, WorkgroupId(Y) in s3, WorkitemId(X) in v0, WorkitemId(Y) in v1, WorkitemId(Z) in v2
+//| k.instrumented:
+//| 0x3000          s_mov_b64 s[4:5], exec
+//| 0x3004          s_mov_b64 exec, -1
+//| 0x3008          v_lshl_or_b32 v3, v1, 10, v0
+//| 0x3010          v_lshl_or_b32 v3, v2, 20, v3
+//| 0x3018          s_mov_b64 exec, s[4:5]
+//| 0x301c  0x1500  s_mov_b32 s40, s0
+//| 0x3020          v_add_u32_e32 v2, 1, v3
+//| 0x3024  0x1504  v_add_u32_e32 v4, v0, v0
+//| 0x3028          v_add_u32_e32 v0, 1, v3
+//| 0x302c  0x1508  v_add_u32_e32 v4, v1, v1
+//| 0x3030  0x150c  s_endpgm
+//| k: 56 to 56 SGPRs, 8 to 8 VGPRs, 10 to 10 waves

@@ -1,0 +1,42 @@
+//! stack before v_add_u32 v0
+//! pair before v_add_u32 entry:dispatch_ptr
+// Scratch is found by the address that the kernel asks for, which moves back.
+  s_mov_b32 s40, s0
+  s_mov_b32 s40, s1
+  s_mov_b32 s40, s2
+  s_mov_b32 s40, s3
+  s_mov_b32 s40, s4
+  s_mov_b32 s40, s5
+  v_add_u32_e32 v4, v0, v0
+  s_endpgm
+.amdhsa_user_sgpr_kernarg_segment_ptr 1
+.amdhsa_user_sgpr_flat_scratch_init 1
+.amdhsa_system_sgpr_private_segment_wavefront_offset 1
+.amdhsa_private_segment_fixed_size 32
+.amdhsa_system_sgpr_workgroup_id_x 1
+.amdhsa_system_sgpr_workgroup_id_y 0
+.amdhsa_system_sgpr_workgroup_id_z 0
+.amdhsa_system_vgpr_workitem_id 0
+
+//| expects: KernargPtr in s[0:1], FlatScratchInit in s[2:3], WorkgroupId(X) in s4, ScratchOffset in s5, WorkitemId(X) in v0 bits 0..10
+//| starts with: DispatchPtr in s[0:1], KernargPtr in s[2:3], FlatScratchInit in s[4:5], WorkgroupId(X) in s6, ScratchOffset in s7, WorkitemId(X) in v0 bits 0..10
+//| k.instrumented:
+//| 0x3000          s_add_u32 flat_scratch_lo, s4, s7
+//| 0x3004          s_addc_u32 flat_scratch_hi, s5, 0
+//| 0x3008          s_mov_b64 s[8:9], s[0:1]
+//| 0x300c          s_mov_b64 s[0:1], s[2:3]
+//| 0x3010          s_mov_b64 s[2:3], s[4:5]
+//| 0x3014          s_mov_b32 s4, s6
+//| 0x3018          s_mov_b32 s5, s7
+//| 0x301c  0x1500  s_mov_b32 s40, s0
+//| 0x3020  0x1504  s_mov_b32 s40, s1
+//| 0x3024  0x1508  s_mov_b32 s40, s2
+//| 0x3028  0x150c  s_mov_b32 s40, s3
+//| 0x302c  0x1510  s_mov_b32 s40, s4
+//| 0x3030  0x1514  s_mov_b32 s40, s5
+//| 0x3034          s_mov_b32 s0, 32
+//| 0x3038          scratch_store_dword off, v0, s0
+//| 0x3040          v_cmp_eq_u64_e64 vcc, s[8:9], 0
+//| 0x3048  0x1518  v_add_u32_e32 v4, v0, v0
+//| 0x304c  0x151c  s_endpgm
+//| k: 56 to 56 SGPRs, 8 to 8 VGPRs, 8 to 8 waves
