@@ -73,4 +73,17 @@ def test_a_timeline_names_each_process_and_track_once():
         ("thread_name", "a"),
         ("thread_name", "b"),
     ]
-    assert data["traceEvents"][-1]["dur"] == 0.001
+    assert [e["dur"] for e in data["traceEvents"] if e["ph"] == "X" and e["name"] in ("other", "there")] == [0.001, 0.001]
+
+
+def test_slices_that_cross_are_on_tracks_beside_each_other():
+    # As of launches in three queues; Perfetto's importer would drop those that cross.
+    timeline = Timeline()
+    times = {"a": (0, 10_000), "b": (5_000, 15_000), "c": (6_000, 9_000), "d": (7_000, 20_000), "e": (10_000, 12_000)}
+    for name in reversed(times):
+        timeline.slice("GPU 0", "launches", name, *times[name])
+    data = json.loads(timeline.to_json())
+    check_trace_events(data)
+    tracks = {e["tid"]: e["args"]["name"] for e in data["traceEvents"] if e["name"] == "thread_name"}
+    drawn = {e["name"]: tracks[e["tid"]] for e in data["traceEvents"] if e["ph"] == "X"}
+    assert drawn == {"a": "launches", "b": "launches (2)", "c": "launches", "d": "launches (3)", "e": "launches"}

@@ -44,9 +44,13 @@ def test_block_count(name, target):
 
 
 @every
-@pytest.mark.parametrize("per", ["block", "instruction"])
-def test_opcode_hist_by_function_line_and_class(name, target, per):
-    told, seen, kernel = watched(name, target, lt.tools.load(f"opcode_hist:by=line,per={per}"))
+@pytest.mark.parametrize(
+    "tool",
+    ["opcode_hist:by=line", "opcode_hist:by=line,per=instruction", "instr_count:by=line"],
+    ids=["block", "instruction", "count"],
+)
+def test_instructions_by_function_line_and_class(name, target, tool):
+    told, seen, kernel = watched(name, target, lt.tools.load(tool))
     of: dict[str, dict[str, Counter]] = {"functions": {}, "lines": {}}
     classes: Counter[str] = Counter()
     opcodes: Counter[str] = Counter()
@@ -61,7 +65,16 @@ def test_opcode_hist_by_function_line_and_class(name, target, per):
         opcodes[instr.mnemonic] += n
     for what, found in of.items():
         assert told[what] == {key: {"instructions": c.total(), "classes": dict(c)} for key, c in found.items()}
-    assert told["classes"] == +classes and told["opcodes"] == +opcodes
+    if tool.startswith("instr_count"):
+        assert told["instructions"] == opcodes.total()
+    else:
+        assert told["classes"] == +classes and told["opcodes"] == +opcodes
+
+
+@pytest.mark.parametrize("options", ["by=file", "by=line,where=after"])
+def test_instr_count_refuses_what_it_cannot_count(options):
+    with pytest.raises(lt.ToolError, match="instr_count: by="):
+        lt.tools.load(f"instr_count:{options}")
 
 
 @pytest.mark.parametrize(

@@ -61,36 +61,29 @@ def _files(environment: Mapping[str, str]) -> Path:
         Path(cache) if cache else Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "luthier",
         Path(tempfile.gettempdir()) / f"luthier-{os.getuid()}",
     ]
-    trouble: OSError | None = None
-    for place in places:
-        folder = place / "kfd" / name
+    folders = [place / "kfd" / name for place in places]
+    for folder in folders:
         if folder.is_dir():
             return folder
+    driver = ctypes.CDLL(str(library))
+    driver.luthierCheckVariables.restype = ctypes.c_char_p
+    wrong = driver.luthierCheckVariables(variables.encode())
+    if wrong is not None:
+        raise ArgumentError(wrong.decode())
+    trouble: OSError | None = None
+    for folder in folders:
+        new: Path | None = None
         try:
             folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             new = Path(tempfile.mkdtemp(dir=folder.parent, prefix="new-"))
-        except OSError as error:
-            trouble = error
-            continue
-        try:
-            _write(new, variables)
+            status = driver.luthierTopology(os.fsencode(new), variables.encode())
+            if status != 0:
+                raise OSError(status, os.strerror(status))
             new.rename(folder)
-        except (OSError, ArgumentError) as error:
-            shutil.rmtree(new, ignore_errors=True)
-            if isinstance(error, ArgumentError):
-                raise
+        except OSError as error:
+            if new is not None:
+                shutil.rmtree(new, ignore_errors=True)
             trouble = error
         if folder.is_dir():  # made by us, or by another meanwhile
             return folder
     raise ArgumentError(f"the files of mock GPUs cannot be written below {places[0]} or {places[1]}: {trouble}")
-
-
-def _write(folder: Path, variables: str) -> None:
-    driver = ctypes.CDLL(str(_DRIVER / "libhsakmt.so.1"))
-    driver.luthierCheckVariables.restype = ctypes.c_char_p
-    trouble = driver.luthierCheckVariables(variables.encode())
-    if trouble is not None:
-        raise ArgumentError(trouble.decode())
-    status = driver.luthierTopology(os.fsencode(folder), variables.encode())
-    if status != 0:
-        raise OSError(status, os.strerror(status))

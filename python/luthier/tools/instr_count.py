@@ -7,6 +7,9 @@ instruction. Both give the same number.
 ``where=before`` (the default) or ``where=after`` says on which side of an instruction the hook goes. Where nothing runs
 after an instruction (a return, the end of the program, a call that may not come back) it is counted before,
 with ``where=after`` too.
+
+``by=line`` tells instructions of functions and lines of source as well, by their classes, as opcode_hist does; it counts as that
+does, in device counters.
 """
 
 from __future__ import annotations
@@ -17,28 +20,44 @@ import luthier as lt
 from luthier.counting import increments, may_not_return
 from luthier.objects.kernel import leaves
 from luthier.tools.by_kernel import ByKernel, not_counted
+from luthier.tools.tally import Place, PlaceKey, Tally, breakdown
 
 
 class InstrCount(lt.Tool):
     """Counts retired instructions: ``{"instructions": N}``, and by kernel where several were launched:
-    ``{"instructions": N, "kernels": {kernel: N}}``. Where some of it could not be inserted, there is no number:
+    ``{"instructions": N, "kernels": {kernel: N}}``; with ``by=line`` also ``"functions"`` and ``"lines"``, ``{name: {"instructions": N,
+    "classes": {class: N}}}``. Where some of it could not be inserted, there is no number:
     ``{"instructions": None, "not_counted": {"insertions": N, "why": TEXT}}``."""
 
     count = lt.Counter()
 
-    def __init__(self, per: str = "block", where: str = "before"):
+    def __init__(self, per: str = "block", where: str = "before", by: str = ""):
         if per not in ("block", "instruction"):
             raise lt.ToolError(f"instr_count: per={per}: block or instruction")
         if where not in ("before", "after"):
             raise lt.ToolError(f"instr_count: where={where}: before or after")
+        if by not in ("", "line"):
+            raise lt.ToolError(f"instr_count: by={by}: line")
+        if by and where != "before":
+            raise lt.ToolError("instr_count: by=line counts before instructions: where=after has no by")
         self.per, self.where = per, where
-        self.by_kernel = ByKernel(lambda: {"instructions": int(self.count)})
+        self.tally: Tally[Place] | None = Tally(PlaceKey(), per) if by else None
+        if by:
+            self.one_code_object = True  # what it knows of lines goes by addresses
+        self.by_kernel = ByKernel(lambda: {"instructions": self.total()})
 
     @lt.hook
     def add(count: lt.counter, n: lt.u64):
         count += n
 
+    def total(self) -> int:
+        """Instructions so far."""
+        return int(self.count) if self.tally is None else self.tally.counts().total()
+
     def on_kernel(self, kernel: lt.Kernel) -> None:
+        if self.tally is not None:
+            self.tally.insert(kernel)
+            return
         ending = may_not_return(kernel.functions)
         for function in kernel.functions:
             if self.per == "block":
@@ -64,12 +83,14 @@ class InstrCount(lt.Tool):
             report.table("instr_count", [("instructions", "not counted")])
             return
         kernels = {kernel: counts["instructions"] for kernel, counts in self.by_kernel.kernels().items()}
-        result: dict[str, Any] = {"instructions": int(self.count)}
+        result: dict[str, Any] = {"instructions": self.total()}
         if len(kernels) > 1:
             result["kernels"] = kernels
         report.result = result
         several = kernels.items() if len(kernels) > 1 else ()
-        report.table("instr_count", [("instructions", int(self.count)), *several])
+        report.table("instr_count", [("instructions", result["instructions"]), *several])
+        if self.tally is not None:
+            result |= breakdown(self.tally.counts(), report)
 
 
 def runs_on(block: lt.Block, instr: lt.Instruction) -> bool:
