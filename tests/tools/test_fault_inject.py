@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import compiled
@@ -10,6 +11,7 @@ import pytest
 from tool_runs import TARGETS, TRITON_TARGETS, launches
 
 import luthier as lt
+from luthier.cli import main
 from luthier.tools.fault_inject import OUTCOMES, campaign
 
 SOURCE = """
@@ -100,6 +102,37 @@ def test_a_campaign_over_tritons_softmax(target):
     grid = (first.block[0] * 2, 1, 1)
     found = campaign(target, built, first.kernel, lambda: make()[0].args, grid=grid, block=first.block, lds=first.lds, runs=6)
     assert len(found.trials) == 6 and found.outcomes["masked"] + found.outcomes["wrong"] >= 1
+
+
+def test_the_command_tells_what_the_campaign_found(tmp_path, capsys):
+    path = compiled.build(SOURCE, "gfx90a")
+    run = ["run", str(path), "--kernel", "chase", "--grid", "64", "--block", "64"]
+    run += ["--arg", "buf:u32[64]=zeros", "--arg", "buf:u32[256]=arange", "--arg", "u32=4"]
+    assert main([*run, "--faults", "20:3", "--json", str(tmp_path / "f.json"), "--annotate", str(tmp_path / "a.json")]) == 0
+    shown = capsys.readouterr().out
+    told = json.loads((tmp_path / "f.json").read_text())
+
+    def args():
+        return [np.zeros(64, "u4"), np.arange(256, dtype="u4"), np.uint32(4)]
+
+    found = campaign("gfx90a", path, "chase", args, grid=64, block=64, runs=20, seed=3)
+    assert told["tools"]["fault_inject"] == {"runs": 20, "outcomes": found.outcomes}
+    assert [run["at"] for run in told["runs"]] == [t.fault.at for t in found.trials]
+    assert [run["outcome"] for run in told["runs"]] == [t.outcome for t in found.trials]
+    assert all(f"{name} " in shown for name in OUTCOMES)
+    columns = json.loads((tmp_path / "a.json").read_text())["columns"]
+    assert {c["title"] for c in columns} >= set(OUTCOMES[1:])
+    assert main(["report", str(tmp_path / "f.json"), "-o", str(tmp_path / "r.html")]) == 0
+    capsys.readouterr()
+    for more, words in (
+        (["--faults", "0"], "runs=0"),
+        (["--faults", "x"], "expected a number of runs"),
+        (["--faults", "2:x"], "as a seed"),
+        (["--faults", "2", "--tool", "instr_count"], "--tool is for one launch"),
+        (["--faults", "2", "--strict=hazard"], "--strict is for one launch"),
+    ):
+        assert main([*run, *more]) == 2
+        assert words in capsys.readouterr().err
 
 
 def test_faults_that_cannot_be_made_are_refused():

@@ -174,6 +174,9 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument(_STRICT_KINDS, metavar="KIND,...", dest="strict_kinds", help="as --strict=KIND,...: these kinds only")
     finding_options.add(run)
     run.add_argument(
+        "--faults", metavar="N[:SEED]", help="run N times with a bit flipped, chosen by the seed, and say what became of the runs"
+    )
+    run.add_argument(
         "--annotate", metavar="FILE", help="write the kernel's source beside its assembly, with counts (.html, .json or .txt)"
     )
     run.add_argument("--out", metavar="DIR", help="write each table of the tools to a file of its own in DIR")

@@ -26,6 +26,7 @@ from ..objects.code_object import CodeObject
 from ..reports.as_arrow import needed
 from ..reports.files import write_tables
 from ..tools import load
+from . import faults
 from .annotate_options import check_path
 from .argspec import parse_argument, parse_dump, parse_number, parse_seconds, parse_sizes, parse_symbol
 from .choose import kernel, one
@@ -44,6 +45,9 @@ def main(args: Any) -> int:
     lds = parse_number("--lds", args.lds, "bytes")
     watchdog = None if args.watchdog is None else parse_number("--watchdog", args.watchdog, "instructions")
     timeout = None if args.timeout is None else parse_seconds("--timeout", args.timeout)
+    if args.faults is not None:
+        faults.check(args)
+        faults.parse_faults(args.faults)
     dumps = [parse_dump(text) for text in args.dump]
     symbols = [parse_symbol(text) for text in args.symbol]
     code_object = one(args, args.kernel)
@@ -61,6 +65,17 @@ def main(args: Any) -> int:
         raise ArgumentError("--select is about tools: give one with --tool")
     if not strict:
         refuse(args)
+    launching: dict[str, Any] = {
+        "grid": grid,
+        "blocks": blocks,
+        "block": block,
+        "lds": lds,
+        "cooperative": args.cooperative,
+        "cluster": cluster,
+        "schedule": args.schedule,
+    }
+    if args.faults is not None:
+        return faults.main(args, code_object, _processor(code_object, args.target), values, launching)
     with aside(args.json == "-"):
         tools = [load(text) for text in args.tool]
 
@@ -77,18 +92,7 @@ def main(args: Any) -> int:
             for name, kind in symbols:
                 module.read_symbol(name, kind or "uint8")  # complain before the run
             launch = partial(module.trace, events=["instructions"]) if args.annotate is not None else module.run
-            result = launch(
-                args.kernel,
-                grid=grid,
-                blocks=blocks,
-                block=block,
-                args=values,
-                lds=lds,
-                strict=strict,
-                cooperative=args.cooperative,
-                cluster=cluster,
-                schedule=args.schedule,
-            )
+            result = launch(args.kernel, args=values, strict=strict, **launching)
             return result, [(name, _symbol(module, name, kind)) for name, kind in symbols]
 
         with Progressing() as progressing:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import luthier as lt
@@ -154,6 +154,11 @@ class Campaign:
                 name, {a: of[name] for a, of in places.items()}, unit="runs", about=f"faults here that end as {name}"
             )
 
+    def to_dict(self) -> dict[str, Any]:
+        """What ``luthier run --faults --json`` writes: the report, and each run."""
+        runs = [{**asdict(t.fault), "outcome": t.outcome, "bytes": t.bytes, "message": t.message} for t in self.trials]
+        return {"tools": {"fault_inject": self.report.result}, "reports": [self.report.to_dict()], "runs": runs}
+
     def __repr__(self) -> str:
         return f"<Campaign of {len(self.trials)} runs: {', '.join(f'{n} {name}' for name, n in self.outcomes.items())}>"
 
@@ -164,14 +169,14 @@ class Campaign:
 
 def campaign(
     processor: str, code_object: Any, kernel: str, args: Callable[[], Sequence[Any]], *, runs: int = 100, seed: int = 0,
-    only: Callable[[lt.Instruction], bool] | None = None, **launch: Any,
+    only: Callable[[lt.Instruction], bool] | None = None, progress: Callable[[int, int], object] | None = None, **launch: Any,
 ) -> Campaign:  # fmt: skip
     """Runs a kernel on the mock device again and again, each time with one bit flipped, and compares its arrays with those of a
     run without.
 
     A fault is one of the results, each as likely as any other, that the kernel's active lanes write into vector registers: of
     all instructions, or of those for which ``only`` is true. ``args`` makes the arguments anew for each run; ``launch`` are the
-    keywords of a launch. A run is a ``hang`` when it takes ten times the instructions of the one without, or waits for what
+    keywords of a launch; ``progress`` is called with the number of runs done, and of all. A run is a ``hang`` when it takes ten times the instructions of the one without, or waits for what
     does not come.
 
     :raises ArgumentError: for ``runs`` below 1, and where there is no result to choose.
@@ -213,6 +218,8 @@ def campaign(
             int(event["wave"]), int(lane), int(random.integers(0, 32)), int(same[:n].sum()),
         )  # fmt: skip
         trials.append(_run(device, code, kernel, list(args()), golden, fault, launch))
+        if progress is not None:
+            progress(len(trials), runs)
     return Campaign(trials, code)
 
 
