@@ -10,16 +10,19 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, Any
 
 from .agent.account import Account
 from .agent.controller import Controller
 from .device.launching import Strict
 from .errors import ArgumentError, ToolError
+from .instrumenting.options import Bodies, Instrumenting
 from .instrumenting.selection import Select, listed
 from .instrumenting.tool import AnyTool, Tool, maker
+from .instrumenting.toolset import Toolset
 from .reports.findings import Finding
+from .reports.report import Report
 
 #: Seconds between two looks at how far a program is.
 _INTERVAL = 0.5
@@ -61,6 +64,13 @@ class TracedProgram:
     #: Launches that strict mode has looked at, and how much it has found in all.
     checked: int = 0
     found: int = 0
+    #: Of each tool that was given as an instance: what it says of the whole program.
+    reports: list[Report] = field(default_factory=list)
+
+    @property
+    def tools(self) -> dict[str, Any]:
+        """What the tools say that were given as instances, by name, of the whole program."""
+        return {report.tool: report.result for report in self.reports}
 
     @property
     def exit_status(self) -> int:
@@ -71,9 +81,11 @@ class TracedProgram:
         return status if status >= 0 else 128 - status
 
     def results(self, tool: str) -> list[Any]:
-        """What the instances of a tool say: of each process as a whole, and of each kernel."""
+        """What the instances of a tool say: of each process as a whole, and of each kernel, or of the whole program if the
+        instance was given."""
         entries = [e for p in self.processes for e in (p, *(k for o in p["objects"] for k in o["kernels"]))]
-        return [entry["tools"][tool] for entry in entries if tool in entry.get("tools", {})]
+        told = [entry["tools"][tool] for entry in entries if tool in entry.get("tools", {})]
+        return [*told, *(report.result for report in self.reports if report.tool == tool)]
 
 
 def trace(
@@ -87,6 +99,7 @@ def trace(
     wait: bool = True,
     follow: bool = True,
     check: bool | None = None,
+    bodies: Bodies = Instrumenting.bodies,
     env: Mapping[str, str] | None = None,
     preload: Sequence[str | os.PathLike[str]] = (),
     capture: bool = False,
@@ -96,10 +109,11 @@ def trace(
 
     ``command`` are the program and its arguments; a string is a program without arguments, as for :mod:`subprocess`.
     ``tools`` are names as for ``--tool``, or classes or other things to call that make a tool: each kernel has instances of
-    its own. ``mock`` is ``"gfx90a"`` or ``"gfx90a,2"`` for mock GPUs; None for those of the machine. ``rocm`` is a
+    its own. An instance serves all kernels of all processes: its variables tell of all of them, while the program runs and
+    afterwards, and what it says at the end is in the result's ``tools``. ``mock`` is ``"gfx90a"`` or ``"gfx90a,2"`` for mock GPUs; None for those of the machine. ``rocm`` is a
     folder with a ROCm to run on, or ``"7"``, as for ``--rocm``. ``strict`` looks for mistakes
     on mock GPUs: True, or kinds of findings (:func:`luthier.finding_kinds`); the result has ``findings``. ``select``, ``wait`` and
-    ``follow`` are those of ``luthier trace``, ``check`` that of :func:`luthier.instrument`. ``env`` is the program's environment instead of this one; ``preload`` are libraries that are loaded before its own, HIP tool
+    ``follow`` are those of ``luthier trace``, ``check`` and ``bodies`` those of :func:`luthier.instrument`. ``env`` is the program's environment instead of this one; ``preload`` are libraries that are loaded before its own, HIP tool
     modules for example. With ``capture`` its
     output is in the result. ``progress`` has a line on standard error tell how far it is, or is called with a
     :class:`TraceProgress` twice a second, from another thread.
@@ -108,7 +122,8 @@ def trace(
 
     :returns: what became of the program: its status, its output, findings, and for each process what the tools say.
     :raises ArgumentError: for a program that is not there, and options that do not go together.
-    :raises ToolError: for a tool that cannot be loaded, or that ends the process.
+    :raises ToolError: for a tool that cannot be loaded, or that ends the process, and for an instance of one that serves one
+        code object only.
     """
     from .cli.mock_gpus import MockGpus, Program
 
@@ -116,7 +131,9 @@ def trace(
     words = [os.fspath(word) for word in given]
     if not words:
         raise ArgumentError("the command is empty")
-    makers = [_maker(tool) for tool in _listed(tools)]
+    makers = [maker(tool) for tool in _listed(tools)]
+    instances = _given(tools)
+    how = Instrumenting(check, "report", bodies=bodies)
     kinds = _kinds(strict)
     if not makers and kinds is None:
         raise ArgumentError("tools=[]: expected a tool at least, or strict=True")
@@ -139,7 +156,7 @@ def trace(
                 raise ArgumentError(f"{error}: arguments are given in a list") from None
             raise
         out, err = exits.enter_context(_Output(capture)), exits.enter_context(_Output(capture))
-        files, processes = (out.file, err.file), list[dict[str, Any]]()
+        files, processes, reports = (out.file, err.file), list[dict[str, Any]](), list[Report]()
         if not makers:
             status = _run(program.path, program.words, program.environment, files)
         else:
@@ -147,18 +164,20 @@ def trace(
                 lambda: [make() for make in makers],
                 listed(select),
                 wait,
-                check=check,
+                how=how,
+                given=instances.tools,
             ) as controller:
                 with _Watch(controller, progress):
                     status = controller.run(program.path, program.words, program.environment, follow, files)
                 processes = controller.result()
                 _raise(controller)
+                reports = instances.reports()
         said: dict[str, Any] = {}
         if account is not None and kinds is not None:
             account.wait(0 if makers else 5)
             said = account.result()
-        more = (said["findings"], said["launches"], said["found"]) if said else ()
-        return TracedProgram(words, status, processes, out.text(), err.text(), *more)
+        made = TracedProgram(words, status, processes, out.text(), err.text(), reports=reports)
+        return replace(made, findings=said["findings"], checked=said["launches"], found=said["found"]) if said else made
 
 
 def _run(program: str, words: list[str], environment: dict[str, str], files: tuple[IO[bytes] | None, IO[bytes] | None]) -> int:
@@ -201,10 +220,15 @@ def _kinds(strict: Strict) -> str | None:
     return text
 
 
-def _maker(tool: AnyTool) -> Callable[[], Tool]:
-    if isinstance(tool, Tool):
-        raise ToolError(f"tools: {tool!r} is one tool, and each kernel has one of its own: give its class, or what makes one")
-    return maker(tool)
+def _given(tools: Sequence[AnyTool]) -> Toolset:
+    """The instances among the tools, which serve all kernels."""
+    given = [tool for tool in tools if isinstance(tool, Tool)]
+    for tool in given:
+        if tool.one_code_object:
+            raise ToolError(
+                f"{tool.name}: an instance serves one code object only, and a program may load several: give its class, or its name"
+            )
+    return Toolset(given)
 
 
 class _Output:

@@ -12,7 +12,7 @@ import time
 import compiled
 import numpy as np
 import pytest
-from cli import luthier, succeeds
+from cli import fails, luthier, succeeds
 
 import luthier as lt
 
@@ -103,6 +103,21 @@ def test_instrument_offline(vecadd, tmp_path):
     for command in (["llvm-readelf-22", "--all"], ["llvm-objdump-22", "-d"]):
         done = subprocess.run([*command, out], capture_output=True, text=True)
         assert done.returncode == 0 and done.stderr == "", done.stderr
+
+
+def test_bodies_says_where_the_code_of_hooks_stands(vecadd, tmp_path):
+    told, calls = {}, {}
+    for bodies in ("in-place", "called", "choose"):
+        options = ["--tool", "value_profile", "--bodies", bodies, "--check"]
+        did = json.loads(succeeds("run", vecadd, *RUN, *options, "--json", "-"))
+        told[bodies], calls[bodies] = did["tools"], did["emulator"]["histogram"].get("s_call_b64", 0)
+        out = tmp_path / f"{bodies}.hsaco"
+        succeeds("instrument", vecadd, *options, "-o", out)
+        assert ("s_call_b64" in succeeds("disasm", out, "--kernel", "vecadd")) == (calls[bodies] > 0)
+    assert told["in-place"] == told["called"] == told["choose"] and told["called"]
+    assert calls["in-place"] == 0 < calls["choose"] <= calls["called"]
+    assert "choose from in-place, called, choose" in fails("run", vecadd, *RUN, "--bodies", "never")
+    assert "--bodies and --serve are about tools" in fails("trace", "--mock", "gfx90a", "--bodies", "called", "--", "true")
 
 
 def test_an_instrumented_object_can_be_instrumented_again_or_says_why(vecadd, tmp_path):

@@ -76,3 +76,48 @@ def test_a_callee_that_turns_the_other_lanes_on_knows_which_wave_it_is_in(target
     trace = lt.Device(target).trace(code, launch.kernel, args=kernel_cases.launches("call")[0].args, events=["memory"], **given)
     inside = np.isin(trace.memory["pc"], [pc for pc, _ in tool.heard])
     assert inside.any() and tool.heard == set(map(tuple, trace.memory[inside][["pc", "wave"]].tolist()))
+
+
+ENDS_EMPTY = """
+KERNEL ends(unsigned *to, const unsigned *from, unsigned long n) {
+  unsigned i = __builtin_amdgcn_workitem_id_x();
+  asm volatile("v_mov_b32 v0, 64\\n v_mov_b32 v1, 64\\n v_mov_b32 v2, 64\\n v_mov_b32 v3, 64" ::: "v0", "v1", "v2", "v3");
+  if (i + n < 7)
+    to[0] = from[i];
+}
+"""
+
+
+class FirstWaves(lt.Tool):
+    """What the first wave of each workgroup is called, where no lane is active."""
+
+    first = lt.Channel(64, wave=lt.u64, in_group=lt.u32)
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[int, int]] = []
+
+    @lt.hook
+    def leave(first: lt.channel):
+        if lt.wave_in_group() == 0:
+            lt.record(first, lt.wave_id(), lt.wave_in_group(), per_wave=True)
+
+    def on_kernel(self, kernel):
+        kernel.insert_at_exit(self.leave, self.first)
+
+    def on_records(self, channel, records):
+        self.heard += records.tolist()
+
+
+@pytest.mark.xfail(
+    strict=True,
+    raises=AssertionError,
+    reason="a hook that is given a lane has its arguments moved before it is: readfirstlane finds what the application left",
+)
+@pytest.mark.parametrize("target", (*TARGETS, "gfx1250"))
+def test_waves_that_end_without_lanes_know_their_numbers_behind_a_branch(target):
+    code, tool = lt.CodeObject.open(compiled.build(ENDS_EMPTY, target)), FirstWaves()
+    module = lt.Device(target).load(code, tools=[tool], check=True)
+    zeros = np.zeros(64, np.uint32)
+    module.run("ends", grid=512, block=256, args=[zeros, zeros, 7])
+    waves = 256 // (64 if target.startswith("gfx9") else 32)
+    assert sorted(tool.heard) == [(0, 0), (waves, 0)]

@@ -18,7 +18,7 @@ KERNEL copy(unsigned *to, const unsigned *from, unsigned long n) {
 """
 MODES = [
     ("gfx908", ()), ("gfx90a", ()), ("gfx942", ()), ("gfx1030", ()), ("gfx1030", ("-mwavefrontsize64",)), ("gfx1100", ()),
-    ("gfx1100", ("-mwavefrontsize64",)), ("gfx1201", ()), ("gfx1250", ()),
+    ("gfx1100", ("-mwavefrontsize64",)), ("gfx1201", ()), ("gfx1201", ("-mwavefrontsize64",)), ("gfx1250", ()),
 ]  # fmt: skip
 NAMES = (
     *(f"workgroup_id_{a}" for a in "xyz"), *(f"workitem_id_{a}" for a in "xyz"), *(f"workgroup_size_{a}" for a in "xyz"),
@@ -83,10 +83,10 @@ def expected(grid, block, lanes):
     return np.array(sorted(rows), "uint32")
 
 
-def ran(path, target, tool, grid, block, **launch):
+def ran(path, target, tool, grid, block, bodies="in-place", **launch):
     values = np.arange(64, dtype="uint32")
     to = np.zeros_like(values)
-    module = lt.Device(target).load(lt.CodeObject.open(path), tools=[tool], check=True)
+    module = lt.Device(target).load(lt.CodeObject.open(path), tools=[tool], check=True, bodies=bodies)
     result = module.run("copy", grid=grid, block=block, args=[to, values, 7], strict=True, **launch)
     assert result.findings == [], [str(finding) for finding in result.findings[:2]]
     return tool
@@ -197,12 +197,13 @@ class InCallee(lt.Tool):
         kernel.insert_before(list(callee.instructions)[-1], tell, self.rows, self.next_row)
 
 
-@pytest.mark.parametrize("target", ["gfx90a", "gfx1030", "gfx1100", "gfx1201"])
-def test_functions_that_a_kernel_calls_know_as_much(target):
+@pytest.mark.parametrize("bodies", ["in-place", "called"])
+@pytest.mark.parametrize(("target", "flags"), MODES, ids=lambda value: "".join(value) if isinstance(value, tuple) else value)
+def test_functions_that_a_kernel_calls_know_as_much(target, flags, bodies):
     grid, block = (20, 7, 5), (8, 4, 3)
-    tool = ran(compiled.build(CALLS, target), target, InCallee(), grid, block)
+    tool = ran(compiled.build(CALLS, target, flags), target, InCallee(), grid, block, bodies)
     rows = tool.rows.read()[: 18 * 700].reshape(700, 18)
-    wanted = expected(grid, block, 64 if target == "gfx90a" else 32)
+    wanted = expected(grid, block, 64 if flags or target.startswith("gfx9") else 32)
     np.testing.assert_array_equal(np.array(sorted(rows.tolist()), "uint32"), wanted)
 
 

@@ -21,6 +21,7 @@ from .stuck import Stuck
 
 # The program is started before much is imported, so that it starts meanwhile.
 if TYPE_CHECKING:
+    from ..instrumenting.options import Instrumenting
     from ..instrumenting.selection import Select
     from ..instrumenting.tool import Tool
     from .process import Process
@@ -57,10 +58,13 @@ class Controller:
         select: Sequence[Select] = (),
         wait: bool = True,
         are_ours: bool = False,
-        check: bool | None = None,
+        how: Instrumenting | None = None,
+        given: Sequence[Tool] = (),
     ):
         """``are_ours``: the tools come with Luthier, so that nothing has to be found wrong with them before a program starts,
-        and they are imported while it does."""
+        and they are imported while it does. ``how`` their hooks are placed; what cannot be placed is told of in the results.
+        ``given`` are tools that ``make_tools`` gives each time: they serve all kernels and processes, and their reports are asked
+        for by the code that has them."""
         if not LIBRARY.exists():
             raise ArgumentError(f"{LIBRARY} is missing: `make driver` builds it, and wheels have it")
         check_folder()
@@ -68,7 +72,8 @@ class Controller:
             raise ArgumentError(
                 f"luthier may have {most} files open, and needs {_FEWEST_FILES} at least: ulimit -n says how many"
             )
-        self._make_tools, self._select, self._wait, self._check = make_tools, tuple(select), wait, check
+        self._make_tools, self._select, self._wait, self._how = make_tools, tuple(select), wait, how
+        self._given = frozenset(map(id, given))
         self._wanting = threading.RLock()
         self._wants: Wishes | None = None
         self._hears_hip = not are_ours and self.wants.hip
@@ -110,7 +115,7 @@ class Controller:
                 raise ToolError(f"{tool.name}: phases are `enter` and `exit`, not {tool.phases!r}")
             check_hooks(tool)
             check_sizes(tool)
-        return Wishes.of(self._make_tools, tools, self._select, self._wait, self._check)
+        return Wishes.of(self._make_tools, tools, self._select, self._wait, self._how, self._given)
 
     def __enter__(self) -> Controller:
         try:
@@ -301,7 +306,7 @@ class Controller:
                     tools += watched.tools if watched.instrumentation is not None else ()
                     original, some = watched.launches()
                     launches, instrumented = launches + original + some, instrumented + some
-        return launches, instrumented, len(known), tools
+        return launches, instrumented, len(known), list({id(tool): tool for tool in tools}.values())
 
     def result(self) -> list[dict[str, Any]]:
         """What ``--json`` holds for each process that has loaded the runtime."""

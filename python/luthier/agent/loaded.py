@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, InternalError, LuthierError, ToolError
-from ..instrumenting.options import Instrumenting
 from ..instrumenting.tool import Tool
 from ..instrumenting.toolset import Toolset
 from ..lang.errors import HookError
@@ -361,8 +360,7 @@ class Loaded:
         variables.place(memory)
         planner.bind(variables)
         watched.variables = variables
-        how = Instrumenting(self.process.check, "report")
-        result = planner.finish(how, beside=Beside(self.base, variables.addresses(start), self))
+        result = planner.finish(self.process.how, beside=Beside(self.base, variables.addresses(start), self))
         did: Any = result.instrumentation
         watched.instrumentation = did
         watched.warning = rejections(original, did) if did["rejected"] else None

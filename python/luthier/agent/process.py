@@ -38,7 +38,7 @@ class Process:
         """``welcomed`` is called when the process goes on."""
         self._wire, self._wants, self._welcomed = wire, wants, welcomed
         self.make_tools, self.hears_hip = wants.make_tools, wants.hip
-        self.check = wants.check
+        self.how = wants.how
         self.hears_of_ends, self.hears_launches = wants.complete, wants.every_launch
         self.pid = self.parent = 0
         self.program = ""
@@ -392,7 +392,7 @@ class Process:
         return toolset.reports(self._ask)
 
     def _ask(self, report: Report, tool: Tool) -> bool:
-        if tool is self.given_up or _kind(tool) in self._wants.interrupted:
+        if tool is self.given_up or _kind(tool) in self._wants.interrupted or id(tool) in self._wants.given:
             return False
         try:
             tool.on_exit(report)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from ..instrumenting.options import Instrumenting
 from ..instrumenting.selection import Select
 from ..instrumenting.tool import Tool
 
@@ -28,9 +29,11 @@ class Wishes:
     #: A launch's end is held back until on_complete has returned.
     hold: bool
     wait: bool
-    #: As of :func:`luthier.instrument`.
-    check: bool | None
+    #: How hooks are placed.
+    how: Instrumenting
     hip: bool
+    #: The identities of tools that serve all kernels and processes, and whose reports are not asked for here.
+    given: frozenset[int] = frozenset()
     #: Tools that the user has interrupted while they said what they had found, by module and class.
     interrupted: set[tuple[str, str]] = field(default_factory=set)
 
@@ -41,7 +44,8 @@ class Wishes:
         tools: list[Tool],
         select: tuple[Select, ...],
         wait: bool,
-        check: bool | None,
+        how: Instrumenting | None,
+        given: frozenset[int],
     ) -> Wishes:
         """As the classes of some tools have it, which are like those to be made."""
         complete = any(overrides(tool, "on_complete") for tool in tools)
@@ -54,6 +58,7 @@ class Wishes:
             complete=complete,
             hold=complete and any(tool.holds for tool in tools),
             wait=wait and all(tool.waits for tool in tools),
-            check=check,
+            how=replace(how or Instrumenting(), on_rejected="report"),
             hip=any(overrides(tool, "on_hip") and tool.hip or tool.hip_modules for tool in tools),
+            given=given,
         )

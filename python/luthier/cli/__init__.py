@@ -90,6 +90,12 @@ def build_parser() -> argparse.ArgumentParser:
         every = "prove every placement with the splice checker (default: all of a small plan, of others a sample)"
         which.add_argument("--check", action="store_true", default=None, help=every)
         which.add_argument("--no-check", action="store_false", dest="check", help="prove none")
+        parser.add_argument(
+            "--bodies",
+            choices=("in-place", "called", "choose"),
+            help="where hooks' code stands: at each place (the default), once in each function and called, or called where that is "
+            "smaller at little cost",
+        )
 
     def placing(parser: argparse.ArgumentParser) -> None:
         checking(parser)

@@ -15,6 +15,7 @@ from ..objects.code_object import CodeObject, open_container
 from ..tools import load
 from .choose import kernels
 from .ending import status_of
+from .placing import placed_as
 from .run import aside, interruptible, warn_of_rejected
 
 
@@ -57,9 +58,8 @@ def main(args: Any) -> int:
 
 def _options(args: Any) -> dict[str, Any]:
     # A warning is one line here, and comes when everything is written.
-    how = "raise" if args.on_rejected == "raise" else "report"
-    chosen = {"check": args.check, "calling_convention": args.calling_convention}
-    return {"kernels": args.kernel, "on_rejected": how, **chosen}
+    how = placed_as(args, "raise" if args.on_rejected == "raise" else "report")
+    return {"kernels": args.kernel, **vars(how)}
 
 
 def _code_object(args: Any) -> _Done:

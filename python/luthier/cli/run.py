@@ -19,7 +19,6 @@ from ..device.arguments import dimensions
 from ..device.mock_device import Device, Progress, finding_kinds
 from ..device.results import RunResult
 from ..errors import ArgumentError
-from ..instrumenting.options import Instrumenting
 from ..instrumenting.planning import not_placed, rejections
 from ..instrumenting.selection import listed
 from ..objects.code_object import CodeObject
@@ -32,6 +31,7 @@ from .argspec import parse_argument, parse_dump, parse_number, parse_seconds, pa
 from .choose import kernel, one
 from .ending import checked, status_of
 from .finding_options import FindingOutputs, refuse
+from .placing import placed_as
 from .progress import Bar
 
 
@@ -87,7 +87,7 @@ def main(args: Any) -> int:
         def work() -> tuple[Any, list[tuple[str, Any]]]:
             processor = _processor(code_object, args.target)
             device = Device(processor, watchdog=watchdog, timeout=timeout, progress=progressing.tell)
-            how = Instrumenting(args.check, "raise" if args.on_rejected == "raise" else "report", args.calling_convention)
+            how = placed_as(args, "raise" if args.on_rejected == "raise" else "report")
             module = device.load_alone(code_object, args.kernel, tools, how, select=select)
             for name, kind in symbols:
                 module.read_symbol(name, kind or "uint8")  # complain before the run

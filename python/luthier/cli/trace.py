@@ -15,6 +15,7 @@ from ..errors import ArgumentError
 from .ending import checked, status_of
 from .finding_options import FindingOutputs, refuse
 from .mock_gpus import MockGpus, Program
+from .placing import placed_as
 
 if TYPE_CHECKING:
     from ..agent.account import Row
@@ -38,9 +39,10 @@ def main(args: Any) -> int:
         raise ArgumentError("give --mock TARGET for mock GPUs, or --tool T to instrument the program, or both")
     if gpus.is_strict and not gpus:
         raise ArgumentError("--strict is about mock GPUs: give --mock TARGET")
-    if not args.tool and (args.select or args.no_follow or args.no_wait or args.serve or args.check is not None):
+    placing = args.check is not None or args.bodies is not None
+    if not args.tool and (args.select or args.no_follow or args.no_wait or args.serve or placing):
         raise ArgumentError(
-            "--select, --no-follow, --no-wait, --check, --no-check and --serve are about tools: give one with --tool"
+            "--select, --no-follow, --no-wait, --check, --no-check, --bodies and --serve are about tools: give one with --tool"
         )
     if args.json and not args.tool and not gpus.is_strict:
         raise ArgumentError("--json is about tools and findings: give a tool with --tool, or --strict")
@@ -150,7 +152,8 @@ def _under_tools(
     from ..agent.controller import Controller
     from ..tools import load
 
-    with Controller(lambda: [load(text) for text in args.tool], select, not args.no_wait, are_ours, args.check) as controller:
+    how = placed_as(args, "report")
+    with Controller(lambda: [load(text) for text in args.tool], select, not args.no_wait, are_ours, how) as controller:
         if args.serve is None:
             return controller, controller.run(program, words, environment, follow=not args.no_follow)
         from .serve import serve

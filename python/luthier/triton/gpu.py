@@ -22,6 +22,7 @@ from ..device.observe import Trace
 from ..device.results import RunResult
 from ..device.unwritten import is_wanted
 from ..errors import ArgumentError, FindingWarning, StrictError, ToolError
+from ..instrumenting.options import Instrumenting
 from ..instrumenting.selection import Chooser, Select
 from ..instrumenting.tool import Tool, maker
 from ..objects.code_object import CodeObject
@@ -35,6 +36,8 @@ class Attachment:
     tool: Any
     pattern: str
     select: tuple[Select, ...] = ()
+    #: How its hooks are placed.
+    how: Instrumenting = field(default_factory=Instrumenting)
 
     def is_for(self, function: Function) -> bool:
         """Whether it is for a kernel, some launches at least."""
@@ -121,13 +124,20 @@ class Gpu:
             function.version = _version
             wanted = [attachment for attachment in _attachments if attachment.is_for(function)]
             selected = {attachment.select for attachment in wanted}
-            if len(selected) > 1:
-                raise ToolError(
-                    f"kernel {function.name}: the tools that are attached select different launches of it: attach those that "
-                    f"watch the same kernel with the same select="
-                )
+            hows = {attachment.how for attachment in wanted}
+            for different, what, keyword in (
+                (selected, "select different launches of it", "select="),
+                (hows, "are placed in different ways", "keywords"),
+            ):
+                if len(different) > 1:
+                    raise ToolError(
+                        f"kernel {function.name}: the tools that are attached {what}: attach those that watch the same kernel "
+                        f"with the same {keyword}"
+                    )
             tools = [attachment.tool_for() for attachment in wanted]
-            function.module = self.device.load(function.code_object, tools=tools, select=selected.pop() if selected else ())
+            how = hows.pop() if hows else Instrumenting()
+            select = selected.pop() if selected else ()
+            function.module = Module(self.device, function.code_object, tools, None, how, select=select)
         return function.module
 
     def launch(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..device.launching import Strict
 from ..device.observe import Trace
 from ..errors import ArgumentError
+from ..instrumenting.options import InstrumentKeywords, instrumenting, instruments
 from ..instrumenting.selection import Select, listed
 from ..instrumenting.tool import maker
 from ..replay.case import LIMIT
@@ -18,6 +19,9 @@ from ..replay.recorder import Recording
 from ..verdict import Policy
 from . import gpu
 from .versions import checked_version
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _VARIABLE, _STRICT = "LUTHIER_TRITON", "LUTHIER_TRITON_STRICT"
 _FINDINGS, _SCHEDULE = "LUTHIER_TRITON_FINDINGS", "LUTHIER_TRITON_SCHEDULE"
@@ -92,15 +96,19 @@ def uninstall() -> None:
         os.environ.pop(name, None)
 
 
-def attach(*tools: Any, kernels: str = "*", select: Sequence[Select | str] = ()) -> None:
+@instruments
+def attach(*tools: Any, kernels: str = "*", select: Sequence[Select | str] = (), **how: Unpack[InstrumentKeywords]) -> None:
     """Has tools watch kernels of these names (``*`` and ``?`` stand for any letters) from their next launches on; the results
     are in ``luthier.triton.last.tools``. A name as for ``--tool``, a tool's class, or whatever else makes a tool when it is called, makes one for each
     code object: Triton compiles a kernel anew for other types and constants. A tool itself serves all of them, and what its variables tell
     is of all of them. ``select`` (:class:`luthier.Select`, or texts as for ``--select``) says which launches of each code object the tools are
-    about; the others run the original."""
+    about; the others run the original. ``how`` are the keywords of :func:`luthier.instrument`, the same for all tools of a kernel.
+
+    ToolError for what makes no tool, TypeError and ArgumentError for keywords that there are not."""
+    placed = instrumenting(how)
     for tool in tools:
         maker(tool)
-    gpu.attach([gpu.Attachment(tool, kernels, listed(select)) for tool in tools])
+    gpu.attach([gpu.Attachment(tool, kernels, listed(select), placed) for tool in tools])
 
 
 def detach(*tools: Any) -> None:
