@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import compiled
+import numpy as np
 import pytest
 from browser import look, needs_chromium
 
@@ -58,3 +59,42 @@ def test_the_page_shows_every_row_in_a_browser(tmp_path):
         page, 'return [...document.querySelectorAll("table")[1].rows].filter(r => r.querySelector("td") && shown(r)).length;'
     )
     assert rows == len(difference.rows)
+
+
+def collatz(n: int, tool: str = "block_count") -> lt.RunResult:
+    args = [np.arange(1, 65, dtype="u4") * n, np.zeros(64, "u4"), np.uint32(64)]
+    return lt.Device("gfx90a").run(
+        lt.CodeObject.open(compiled.code_object("collatz", flags=("-g",))), "collatz", grid=64, block=64, args=args, tools=[tool]
+    )
+
+
+def test_two_runs_stand_side_by_side_with_what_differs(tmp_path, capsys):
+    short, long = collatz(1), collatz(27)
+    difference = short.difference(long, column="lanes")
+    assert {kind for kind, _, _ in difference.rows} == {"="}
+    sides = [{c.title: c.values for c in run.reports[0].columns}["lanes"] for run in (short, long)]
+    for _, a, b in difference.rows:
+        assert (a.value, b.value) == (sides[0].get(a.address), sides[1].get(b.address))
+    changes = {a.address: change for change, a, _ in difference.worst(most=10_000)}
+    assert changes == {at: n - sides[0].get(at, 0) for at, n in sides[1].items() if n != sides[0].get(at, 0)} != {}
+    assert [abs(change) for change, _, _ in difference.worst()] == sorted(map(abs, changes.values()), reverse=True)[:10]
+    files = []
+    for n, run in ((1, short), (2, long)):
+        files.append(str(tmp_path / f"{n}.json"))
+        (tmp_path / f"{n}.json").write_text(json.dumps(run.to_dict()))
+    path = str(compiled.code_object("collatz", flags=("-g",)))
+    command = ["annotate", path, "--kernel", "collatz", "--with", files[0], "--diff-with", files[1], "--column", "lanes"]
+    assert main([*command, "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == json.loads(json.dumps(difference.to_dict())) and told["column"] == "lanes"
+    assert main(command) == 0
+    assert f"{difference.worst()[0][0]:+,}" in capsys.readouterr().out
+    assert "differs most" in difference.html()
+
+
+def test_runs_without_a_column_of_both_are_refused(capsys):
+    with pytest.raises(lt.ArgumentError, match="no column lanes"):
+        collatz(1).difference(collatz(1, "opcode_hist"), column="lanes")
+    with pytest.raises(lt.ArgumentError, match="no column that both have"):
+        collatz(1).difference(collatz(1, "coalescing"))
+    assert collatz(1, "instr_count").difference(collatz(2, "instr_count")).worst() == []

@@ -12,14 +12,14 @@ from ..errors import ArgumentError
 from ..objects.code_object import CodeObject
 from ..reports.files import read_reports
 from ..views.annotation import Annotation, tools_columns
-from ..views.difference import Difference
+from ..views.difference import Difference, common
 from .choose import kernel, kernels, one
 from .tables import paged
 
 
 def main(args: Any) -> int:
     code_object = one(args, args.kernel)
-    if args.diff is not None or args.diff_kernel is not None:
+    if args.diff is not None or args.diff_kernel is not None or args.diff_results:
         return _difference(args, code_object)
     sources = dict(_pair(text) for text in args.source)
     columns = [column for path in args.results for column in tools_columns(read_reports(path))]
@@ -44,7 +44,8 @@ def _difference(args: Any, code_object: CodeObject) -> int:
     left = code_object.kernel(kernel(code_object, args.kernel))
     wanted = args.diff_kernel or left.name
     other = code_object if args.diff is None else CodeObject.open(args.diff, kernel=wanted)
-    difference = Difference(left, other.kernel(kernel(other, wanted)))
+    columns = [[c for path in paths for c in tools_columns(read_reports(path))] for paths in (args.results, args.diff_results)]
+    difference = Difference(left, other.kernel(kernel(other, wanted)), common(columns[0], columns[1], args.column))
     ends = os.path.splitext(args.output or "")[1].lower()
     chosen = args.format or {".html": "html", ".htm": "html", ".json": "json"}.get(ends, "text")
     made = (

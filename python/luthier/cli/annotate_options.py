@@ -27,6 +27,11 @@ def add(parser: Any) -> None:
         "--diff", metavar="FILE", help="beside a kernel of this file: the one of --diff-kernel, or of the same name"
     )
     parser.add_argument("--diff-kernel", metavar="K", help="the other kernel, of the same file without --diff")
+    parser.add_argument(
+        "--diff-with", metavar="RESULT.json", dest="diff_results", action="append", default=[],
+        help="as --with, for the other side: of another run of the same kernel without --diff (repeatable)",
+    )  # fmt: skip
+    parser.add_argument("--column", metavar="TITLE", help="of two kernels: the column to compare (the first that both have)")
     live = parser.add_mutually_exclusive_group()
     live.add_argument("--live", action="store_true", default=None, help="live registers, for more than 100,000 instructions too")
     live.add_argument("--no-live", action="store_false", dest="live", help="no live registers")

@@ -14,6 +14,7 @@ from ..reports.report import Report
 if TYPE_CHECKING:
     from ..objects.code_object import CodeObject
     from ..views.annotation import Annotation
+    from ..views.difference import Difference
     from .module import Module
 
 
@@ -91,6 +92,19 @@ class RunResult:
         from ..views.annotation import annotate_result
 
         return annotate_result(self, **options)
+
+    def difference(self, other: RunResult, column: str | None = None) -> Difference:
+        """This launch's kernel beside another launch's, instruction by instruction, with a column of the tools that watched both.
+
+        ``other`` is a launch of the same kernel, or of another one, of any code object and target; ``column`` is a column's title
+        (the first that both have).
+
+        :returns: what can be shown in a notebook, and has ``text()``, ``html()`` and ``to_dict()`` (docs/annotate.md).
+        :raises ArgumentError: where the two have no such column.
+        """
+        from ..views.difference import difference_of_runs
+
+        return difference_of_runs(self, other, column)
 
     def to_dict(self) -> dict[str, Any]:
         """What ``luthier run --json`` writes (docs/report.md)."""
