@@ -104,3 +104,19 @@ def test_the_page_of_reports_searches_and_sorts_and_shows_plots_in_a_browser(tmp
         """,
     )
     assert seen == {"first": "abc", "sorted": "bac", "left": 2, "hits": "1 rows", "bars": 2}
+
+
+def test_a_page_of_many_tools_and_runs_leads_to_each(tmp_path, capsys):
+    files = []
+    for n, tools in enumerate((("opcode_hist", "roofline"), ("coalescing",))):
+        files.append(str(tmp_path / f"run{n}.json"))
+        assert run(tmp_path, *(word for tool in tools for word in ("--tool", tool)), "--json", files[-1]) == 0
+    page = tmp_path / "r.html"
+    assert main(["report", *files, "-o", str(page)]) == 0
+    text = page.read_text()
+    told = [f"{report['tool']}: {name}" for name in files for report in json.loads(open(name).read())["reports"]]
+    assert len(told) == 5  # opcode_hist is in both
+    for n, heading in enumerate(told):
+        assert f'<a href="#report-{n}">{heading}</a>' in text and f'<section id="report-{n}"><h2>{heading}</h2>' in text
+    assert main(["report", files[1], "-o", str(page)]) == 0
+    assert "<h2>coalescing</h2>" in page.read_text()

@@ -43,11 +43,16 @@ def plot_svg(plot: Plot) -> str:
         raise ArgumentError(f"plot {plot.title!r}: {str(error).splitlines()[0]}") from None
 
 
-def page(reports: Sequence[Report], title: str) -> str:
-    """The whole page; it needs nothing else, no network either."""
+def page(reports: Sequence[Report], title: str, names: Sequence[str] = ()) -> str:
+    """The whole page; it needs nothing else, no network either. ``names`` are the reports' headings, else their tools' names; of
+    several reports the page begins with links to them."""
     parts = []
-    for report in reports:
-        parts.append(f"<section><h2>{html.escape(report.tool)}</h2>")
+    headings = [html.escape(name) for name in names or [report.tool for report in reports]]
+    if len(reports) > 1:
+        links = " · ".join(f'<a href="#report-{n}">{heading}</a>' for n, heading in enumerate(headings))
+        parts.append(f"<section><nav>{links}</nav></section>")
+    for number, (report, heading) in enumerate(zip(reports, headings, strict=True)):
+        parts.append(f'<section id="report-{number}"><h2>{heading}</h2>')
         for plot in report.plots:
             if can_plot():
                 parts.append(f"<figure><figcaption>{html.escape(plot.title)}</figcaption>{plot_svg(plot)}</figure>")
