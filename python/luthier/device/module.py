@@ -229,9 +229,12 @@ class Module:
         wanted = None if watched is None else watched(self.runs(variant.name, launch.kernel))
         runs, packed = self._prepare(launch, variant)
         try:
-            return self._run(launch, variant, runs, packed, wanted)
+            made = self._run(launch, variant, runs, packed, wanted)
         finally:
             packed.free(self.device.core)
+        same = replace(launch, variant=variant.name)
+        made[0].again = lambda wanted: Trace(*self._launch(same, lambda runs: request(runs.loaded, *wanted)))
+        return made
 
     def run_packed(self, launch: Launch, kernarg: bytes, places: Callable[[], list[Place]]) -> RunResult:
         """Runs a kernel whose arguments are bytes already, as a launcher other than ours has packed them. ``places`` says
@@ -299,7 +302,16 @@ class Module:
             finding["source_text"] = source_text(finding["source"])
         if launch.kinds is not None:
             spool.add(report["findings"])
-        result = RunResult(self, launch.kernel, launch.grid, launch.block, list(launch.args), variant=variant.name, **report)
+        result = RunResult(
+            self,
+            launch.kernel,
+            launch.grid,
+            launch.block,
+            list(launch.args),
+            variant=variant.name,
+            cluster=launch.cluster,
+            **report,
+        )
         return result, seen, places
 
     def _may_print(self, runs: Variant, kernel: str) -> bool:

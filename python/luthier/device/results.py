@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from ..errors import ArgumentError
 from ..reports.as_html import html_table
 from ..reports.as_json import plain
 from ..reports.findings import Finding
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from ..views.annotation import Annotation
     from ..views.difference import Difference
     from .module import Module
+    from .observe import Trace
 
 
 @dataclass(repr=False)
@@ -44,6 +47,10 @@ class RunResult:
     findings: list[Finding] = field(default_factory=list)
     #: Which of the module's variants the launch was for.
     variant: str = "original"
+    #: Workgroups of a cluster, if the launch said so.
+    cluster: tuple[int, int, int] | None = None
+    #: Makes the launch once more, watched: what :meth:`trace` calls.
+    again: Callable[[Sequence[Any]], Trace] | None = field(default=None, repr=False)
 
     @property
     def loaded(self) -> CodeObject:
@@ -105,6 +112,20 @@ class RunResult:
         from ..views.difference import difference_of_runs
 
         return difference_of_runs(self, other, column)
+
+    def trace(
+        self, *, events: Sequence[str] = (), snapshots: Sequence[int] = (), only: Sequence[int] = (), limit: int = 1 << 22
+    ) -> Trace:
+        """Makes the launch once more, with the same arguments and tools, and says what happened on the way. Arrays begin with what
+        they hold now. ``events``, ``snapshots``, ``only`` and ``limit`` are those of :meth:`luthier.Module.trace`.
+
+        :returns: the events, the snapshots, and the result of the new launch.
+        :raises ArgumentError: for events that there are not.
+        :raises DeviceError: as the launch itself.
+        """
+        if self.again is None:
+            raise ArgumentError(f"this launch of {self.kernel} cannot be made again from here")
+        return self.again((events, snapshots, only, limit))
 
     def to_dict(self) -> dict[str, Any]:
         """What ``luthier run --json`` writes (docs/report.md)."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..device.results import RunResult
+    from .by_program import Programs, programs
     from .comparison import Comparison, compare
     from .setup import attach, capture, detach, install, trace, uninstall
     from .tensors import Tensor, empty, tensor
@@ -19,12 +20,13 @@ if TYPE_CHECKING:
     last: RunResult | None
 
 _HOME = {
-    "Comparison": "comparison", "compare": "comparison",
+    "Comparison": "comparison", "compare": "comparison", "Programs": "by_program", "programs": "by_program",
     "attach": "setup", "capture": "setup", "detach": "setup", "install": "setup", "trace": "setup", "uninstall": "setup", "Tensor": "tensors", "empty": "tensors",
     "tensor": "tensors",
 }  # fmt: skip
 __all__ = [
     "Comparison",
+    "Programs",
     "Tensor",
     "attach",
     "capture",
@@ -33,6 +35,7 @@ __all__ = [
     "empty",
     "install",
     "last",
+    "programs",
     "tensor",
     "trace",
     "uninstall",

@@ -10,7 +10,7 @@ import fnmatch
 import itertools
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -187,6 +187,17 @@ class Gpu:
             yield self._traces
         finally:
             self._wanted = None
+
+    def trace(self, wanted: Sequence[Any], launch: Callable[[], object]) -> Trace:
+        """What the last of the launches was that ``launch`` makes on this GPU. ArgumentError where another one is installed, and
+        where it makes none."""
+        if _current is not self:
+            raise ArgumentError(f"the launch was on {self.processor}, which is not installed now")
+        with self.watching(wanted) as traces:
+            launch()
+        if not traces:
+            raise ArgumentError("luthier.triton.trace: no kernel was launched: give it kernel[grid] and the kernel's arguments")
+        return traces[-1]
 
     def _report(self, result: RunResult) -> None:
         verdict = self.policy.judge(result.findings, 1)

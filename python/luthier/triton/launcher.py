@@ -87,7 +87,8 @@ class Launcher:
         cluster = (workgroups, 1, 1) if workgroups > 1 else None
         places = places_of(names, kinds, given)
         threads = waves * self._warp_size
-        gpu.launch(function, (x * workgroups, y, z), threads, kernarg, lds, self._cooperative, cluster, given, places)
+        result = gpu.launch(function, (x * workgroups, y, z), threads, kernarg, lds, self._cooperative, cluster, given, places)
+        result.again = lambda wanted: gpu.trace(wanted, lambda: self._launch(programs, stream, handle, packed_metadata, args))
 
     def _packer(self, function: Function, kinds: Sequence[str]) -> Packer:
         return Packer(function.name, [*kinds, "*i8", "*i8"], function.args)

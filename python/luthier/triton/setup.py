@@ -125,11 +125,7 @@ def trace(
     handed on. Where several kernels are launched, as by autotuning, it is the last one that is told of.
 
     ArgumentError where nothing is launched, and for events that there are not."""
-    with active_gpu().watching((events, snapshots, only, limit)) as traces:
-        launcher(*args, **constants)
-    if not traces:
-        raise ArgumentError("luthier.triton.trace: no kernel was launched: give it kernel[grid] and the kernel's arguments")
-    return traces[-1]
+    return active_gpu().trace((events, snapshots, only, limit), lambda: launcher(*args, **constants))
 
 
 def capture(kernel: str = "*", *, launch: int = 1, limit: int = LIMIT) -> Recording:
