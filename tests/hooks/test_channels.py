@@ -69,10 +69,10 @@ class Overwriting(Channels):
 on_every_target = pytest.mark.parametrize("target", TARGETS, ids=lambda t: t[0] + ("-wave64" if t[1] else ""))
 
 
-def run(target, tool: Channels, blocks: int, rounds: int, strict: bool = True, threads: int = 0) -> int:
+def run(target, tool: Channels, blocks: int, rounds: int, strict: bool = True, threads: int = 0, bodies: str = "in-place") -> int:
     """How many records lanes have made."""
     code = lt.CodeObject.open(compiled.build(LOOP, *target))
-    module = lt.Device(target[0], threads=threads).load(code, tools=[tool], on_rejected="raise")
+    module = lt.Device(target[0], threads=threads).load(code, tools=[tool], on_rejected="raise", bodies=bodies)
     result = module.run("loop", blocks=blocks, block=256, args=[np.uint32(rounds), np.uint64(0)], strict=strict)
     assert result.findings == [], [str(f) for f in result.findings]
     return 256 * blocks * rounds
@@ -247,15 +247,25 @@ class Many(Channels):
     waves = lt.Channel(1 << 12, lanes=lt.u64)
 
 
+class ManyDropping(Many):
+    lanes = lt.Channel(1 << 12, "drop", value=lt.u32, odd=bool, other=lt.u64, small=lt.f16)
+
+
 @pytest.mark.skipif(
     not RECORDS, reason="LUTHIER_RECORDS=N records N times, the host slower than the device and the other way round"
 )
+@pytest.mark.parametrize("bodies", ["in-place", "called"])
 @pytest.mark.parametrize("seconds", [0, 0.02])
-def test_deep(seconds):
-    tool = Many(seconds)
+@pytest.mark.parametrize("kind", [Many, ManyDropping])
+def test_deep(kind, seconds, bodies):
+    tool = kind(seconds)
     started = time.perf_counter()
-    number = run(("gfx90a", ()), tool, 16, -(-RECORDS // 4096), strict=False)
+    number = run(("gfx90a", ()), tool, 16, -(-RECORDS // 4096), strict=False, bodies=bodies)
     took = time.perf_counter() - started
     got = all_of(tool)["value"]
-    assert len(got) == number and (np.bincount(got, minlength=number) == 1).all()
-    print(f"{number:,} records in {took:.1f} s, the host sleeping {seconds} s for each piece of them")
+    assert len(got) + tool.lanes.dropped == number and (np.bincount(got, minlength=number) <= 1).all()
+    assert (kind is Many) == (tool.lanes.dropped == 0) and tool.lanes.unfinished == 0
+    print(
+        f"{kind.__name__}, {bodies}: {number:,} records in {took:.1f} s, the host sleeping {seconds} s for each piece of them; "
+        f"{len(got):,} came, {tool.lanes.dropped:,} were dropped"
+    )

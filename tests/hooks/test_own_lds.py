@@ -131,12 +131,59 @@ class Large(lt.Tool):
 
 def test_lds_that_is_full_is_a_rejection_with_its_numbers():
     path = compiled.build(SOURCE.replace("SIZE", str(SIZE)), "gfx90a")
-    with pytest.raises(lt.InstrumentError) as error:
+    with pytest.raises(lt.NothingInsertedError) as error:
         lt.instrument(path, [Large()])
     assert "bytes of LDS behind the 400 of the kernel's, and a workgroup of gfx90a has 65536 at most" in str(error.value)
+    assert [one["kind"] for one in error.value.rejected] == ["no_lds"]
     # It fits where there is more.
     path = compiled.build(SOURCE.replace("SIZE", str(SIZE)), "gfx1250")
     assert lt.instrument(path, [Large()]).instrumentation["rejected"] == []
+
+
+FULL = """
+LDS u32 fixed[12000];
+KERNEL free(u32 *out) { out[local_x()] = 1; }
+KERNEL full(u32 *out) {
+    for (u32 k = local_x(); k < 12000; k += 64) fixed[k] = k;
+    barrier();
+    out[local_x()] = fixed[local_x() * 3];
+}
+"""
+
+
+class SomeFit(lt.Tool):
+    """Counts lanes in LDS and waves in a counter, at each entry."""
+
+    places = lt.shared(lt.u32, 8000)
+    waves = lt.Counter()
+    lanes = lt.DeviceArray(lt.u32, 1)
+
+    @lt.hook
+    def enter(places: lt.ptr[lt.u32, "lds"], lanes: lt.ptr[lt.u32]):
+        if lt.atomic_add(places, 1) < 64:
+            lt.atomic_add(lanes, 1)
+
+    @lt.hook
+    def count(waves: lt.counter):
+        waves += 1
+
+    def on_kernel(self, kernel):
+        kernel.insert_at_entry(self.enter, self.places, self.lanes)
+        kernel.insert_at_entry(self.count, self.waves)
+
+
+def test_a_kernel_without_room_has_those_hooks_rejected_and_all_others_placed():
+    tool = SomeFit()
+    module = lt.Device("gfx90a").load(compiled.build(FULL, "gfx90a"), tools=[tool], on_rejected="report", check=True)
+    did = module.instrumentation
+    (rejected,) = did["rejected"]
+    assert rejected["kind"] == "no_lds" and rejected["address"] == module.code_object.core.symbol("full")["address"]
+    assert did["tools"] == {"some_fit": {"points": 3, "rejected": 1}} and did["points"] == 3
+    assert did["registers"]["free"]["lds"] == [0, 32015] and did["registers"]["full"]["lds"] == [48000, 48000]
+    out = np.zeros(64, np.uint32)
+    for kernel in ("free", "full"):
+        assert module.run(kernel, grid=64, block=64, args=[out], strict=True).findings == []
+    assert tool.lanes[0] == 64 and int(tool.waves) == 2 and out.tolist() == list(range(0, 192, 3))
 
 
 def test_a_launch_whose_own_lds_leaves_too_little_is_refused():

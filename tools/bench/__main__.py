@@ -18,6 +18,7 @@ from pathlib import Path
 import agent
 import device
 import driver
+import hooks
 import memory
 import placing
 import strict
@@ -191,6 +192,7 @@ def main() -> int:
     results |= {f"decode, {processor}": decode(processor) for processor in ("gfx90a", "gfx1100")}
     results |= lift(path)
     results |= placing.measured(path)
+    results |= hooks.measured()
     results |= device.measured()
     results |= memory.measured()
     results |= strict.measured()

@@ -1,5 +1,5 @@
-"""What instrumenting costs: time to place hooks, to count every block of a big object, to compile a hook once; and what
-the hooks cost a kernel, in free registers and by the C calling convention."""
+"""What instrumenting costs: time to place hooks, and to count every block of a big object; and what the hooks cost a kernel, in free
+registers and by the C calling convention."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from pathlib import Path
 
 from inputs import LLVM, ROOT, WORK, compile_kernel  # isort: skip  # it says where the next one is
 import kernel_cases
-import numpy
 
 import luthier as lt
 
@@ -103,136 +102,6 @@ class LaneSums(lt.Tool):
                     kernel.insert_before(instr, self.add, self.sums.at(0), lt.Reg(f"v{reg.index}"))
 
 
-class OneHook(lt.Tool):
-    """One hook at one place."""
-
-    def __init__(self, number: int):
-        self.number = number
-
-    @lt.hook
-    def add(count: lt.ptr[lt.u64], n: lt.u64):
-        lt.wave_atomic_add(count, n)
-
-    def on_kernel(self, kernel):
-        self.count = lt.DeviceArray(lt.u64, 1)
-        # Another number is another shape, which is compiled anew.
-        kernel.insert_before(kernel.instructions[0], self.add, self.count.at(0), self.number)
-
-
-def compile_once() -> dict:
-    """From a tool with one hook at one place of a small kernel to the new object: nearly all of it is the hook's
-    compilation."""
-    source = lt.CodeObject.open(compile_kernel(ROOT / "tests/kernels/vecadd.hip"))
-    took = []
-    for number in range(1, 31):
-        start = time.perf_counter()
-        lt.instrument(source, [OneHook(number)])
-        took.append((time.perf_counter() - start) * 1e3)
-    best = min(took)
-    return {"ours": best, "other": 20, "ratio": 20 / best, "unit": "ms", "against": "the target", "least": 1, "first": took[0]}
-
-
-class Recording(lt.Tool):
-    """A record at each place of a loop: of each lane, or one of the wave."""
-
-    out = lt.Channel(1 << 17, mask=lt.u64, number=lt.u32)
-
-    @lt.hook
-    def of_lanes(out: lt.channel):
-        lt.record(out, lt.exec_mask(), lt.lane_id())
-
-    @lt.hook
-    def of_wave(out: lt.channel):
-        lt.record(out, lt.exec_mask(), 5, per_wave=True)
-
-    def __init__(self, per_wave: bool):
-        self.per_wave, self.count = per_wave, 0
-
-    def on_kernel(self, kernel):
-        (place,) = (i for i in kernel.instructions if i.mnemonic == "s_nop" and i.text.endswith("7"))
-        kernel.insert_before(place, self.of_wave if self.per_wave else self.of_lanes, self.out)
-
-    def on_records(self, channel, records):
-        self.count += len(records)
-
-
-#: At most so many instructions a record.
-RECORD = 12
-#: Every wave comes to the place so many times.
-ROUNDS = 1000
-
-
-def records() -> dict[str, dict]:
-    """Instructions retired for a record, beside the target, with hooks in place and called."""
-    rows = {}
-    for processor in PROCESSORS:
-        code = lt.CodeObject.open(compile_kernel(ROOT / "tools/bench/record.hip", processor))
-        launch = {"blocks": 1, "block": 64, "args": [numpy.uint32(ROUNDS)]}
-        plain = lt.Device(processor, threads=1).load(code).run("record", **launch).instructions
-        for what, per_wave in (("lane", False), ("wave", True)):
-            each = {}
-            for bodies in ("in-place", "called"):
-                tool = Recording(per_wave)
-                module = lt.Device(processor, threads=1).load(code, tools=[tool], on_rejected="raise", bodies=bodies)
-                each[bodies] = (module.run("record", **launch).instructions - plain) / tool.count
-            rows[f"a record of a {what}, {processor}"] = {
-                "ours": each["in-place"], "other": RECORD, "ratio": RECORD / each["in-place"],
-                "unit": "instructions retired", "against": "the target", "least": 1, "called": each["called"],
-            }  # fmt: skip
-    return rows
-
-
-def bodies() -> dict[str, dict]:
-    """A hook of some length at every instruction of the test kernels that stores: in place and called."""
-    rows = {}
-    for processor in PROCESSORS:
-        size = {"in-place": 0, "called": 0}
-        count = dict(size)
-        for name in kernel_cases.CASES:
-            code_object = lt.CodeObject.open(compile_kernel(ROOT / f"tests/kernels/{name}.hip", processor))
-            for how in size:
-                module = lt.Device(processor).load(code_object, tools=[LaneSums()], on_rejected="raise", bodies=how)
-                size[how] += len(module.loaded.data)
-                for launch in kernel_cases.launches(name):
-                    count[how] += module.run(launch.kernel, grid=launch.grid, block=launch.block, args=launch.args).instructions
-        rows[f"a hook in each lane, called, {processor}"] = {
-            "ours": count["called"] / count["in-place"], "other": 1, "ratio": count["in-place"] / count["called"],
-            "unit": "x instructions retired", "against": "in place", "bytes": size,
-        }  # fmt: skip
-    return rows
-
-
-def hip_hook() -> dict:
-    """From a HIP hook's source to the new object, beside clang's own time for that source."""
-    source = lt.CodeObject.open(compile_kernel(ROOT / "tests/kernels/vecadd.hip"))
-    text = """extern "C" __attribute__((device)) void add{n}(unsigned long long *count) {{
-    __atomic_fetch_add(count, {n}ull, __ATOMIC_RELAXED);
-}}
-"""
-
-    class Tool(lt.Tool):
-        def __init__(self, number: int):
-            self.count = lt.DeviceArray(lt.u64, 1)
-            self.hook = lt.HookLibrary(text.format(n=number), language="hip")[f"add{number}"]
-
-        def on_kernel(self, kernel):
-            kernel.insert_before(kernel.instructions[0], self.hook, self.count.at(0))
-
-    took, clang = [], []
-    for number in range(1, 6):
-        path = WORK / "hook.hip"
-        path.write_text(text.format(n=number + 100))
-        command = [LLVM / "bin/clang", "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "--offload-arch=gfx90a"]
-        start = time.perf_counter()
-        subprocess.run([*command, "-O2", "-emit-llvm", "-c", path, "-o", WORK / "hook.bc"], check=True, capture_output=True)
-        clang.append((time.perf_counter() - start) * 1e3)
-        start = time.perf_counter()
-        lt.instrument(source, [Tool(number)])
-        took.append((time.perf_counter() - start) * 1e3)
-    bound = min(clang) + 50
-    return {"ours": min(took), "other": bound, "ratio": bound / min(took), "unit": "ms", "against": "clang and 50 ms", "least": 1}
-
-
 def retired(processor: str, make: Callable[[], lt.Tool], calling_convention: bool) -> tuple[float, float]:
     """Instructions for each of the application's, over all test kernels that the processor has; the hooks' accesses to
     memory for each of them as well."""
@@ -294,7 +163,5 @@ def instructions_at_a_point() -> dict:
 
 def measured(path: Path) -> dict[str, dict]:
     rows = {**places(path), **count_blocks(path)}
-    rows["compile a hook and place it"] = compile_once()
-    rows["compile a HIP hook and place it"] = hip_hook()
     rows["a count hook"] = instructions_at_a_point()
-    return {**rows, **placements(), **records(), **bodies()}
+    return {**rows, **placements()}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import linecache
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -214,12 +216,20 @@ class HookLibrary:
         else:
             data = clang.bitcode(
                 self._source, self.language, processor=processor, wave=wave, flags=self._flags, define=self._define,
-                clang=self._clang, name=f"<{self.language} library>",
+                clang=self._clang, name=self._name(),
             )  # fmt: skip
         try:
             return _core.HookModule(data)
         except ArgumentError as error:
             raise LoadError(f"{self!r} is not valid LLVM IR: {error}") from None
+
+    def _name(self) -> str:
+        """What stands for a file's name where the source is a text; errors and findings show its lines by that."""
+        if not isinstance(self._source, str):
+            return str(self.path)
+        name = f"<{self.language} library {hashlib.sha256(self._source.encode()).hexdigest()[:8]}>"
+        linecache.cache[name] = (0, None, self._source.splitlines(keepends=True), name)
+        return name
 
     def _any(self) -> _core.HookModule:
         """The module for some processor."""

@@ -134,9 +134,10 @@ class Planner:
         #: What each wave carries, counters and elements of states, with their numbers.
         self._slots: dict[tuple[Counter | State, int | None], tuple[int, tuple[str, int, bool, str | None]]] = {}
         self._shared = SharedMemory()
-        #: Places of hooks that use LDS of the tools', and which points clear it.
-        self._sharing: set[int] = set()
-        self._clears: dict[int, str] = {}
+        #: The places of the points whose hooks use LDS of the tools'; and of the points that clear it the kernel, and which of the
+        #: others its waves come to.
+        self._sharing: dict[int, int] = {}
+        self._clears: dict[int, tuple[str, frozenset[int]]] = {}
         self._hooks: dict[Any, int] = {}
         self._bound: dict[tuple[LibraryHook, int], BoundHook] = {}
         self._assembly: dict[str, int] = {}
@@ -182,9 +183,10 @@ class Planner:
         if found is None:
             found = self._prepared[known] = self._prepare(tool, kernel, hook, args, behind)
         found.uses += 1
+        number = self._record(tool, kernel, place, priority, found.hook, found.number, HOOK)
         if any(isinstance(arg, Shared) for arg in args):
-            self._sharing.add(place.address)
-        return self._record(tool, kernel, place, priority, found.hook, found.number, HOOK)
+            self._sharing[number] = place.address
+        return number
 
     def insert_assembly(self, tool: Tool, kernel: str, place: Place, text: str, priority: int) -> int:
         """Instructions as text at one place; gives the point's number."""
@@ -311,24 +313,31 @@ class Planner:
         known = self.code_object.core.kernels
         for name in known if self._selected is None else dict.fromkeys(self._selected):
             functions = Kernel(self.code_object, name, self, self._tools[0]).functions
-            if not any(f.address <= address < f.address + max(f.size, 1) for f in functions for address in self._sharing):
+            come_to = frozenset(
+                number
+                for number, address in self._sharing.items()
+                if any(f.address <= address < f.address + max(f.size, 1) for f in functions)
+            )
+            if not come_to:
                 continue
             made = cast(Hook, clear).given({}, frozenset({"memory"}))
             bound = [{"literal": 0}, {"literal": self._shared.end // 4}, *(fact.argument for fact in made.facts)]
             arguments = self._listed(made, bound)
             record = RECORD.pack(functions[0].address, 0, _FIRST, arguments.hook, arguments.number, _OWN, ENTRY, HOOK)
-            self._clears[len(self._records) // RECORD.size] = name
+            self._clears[len(self._records) // RECORD.size] = (name, come_to)
             self._records += record
 
     def _check_cleared(self, report: dict[str, Any]) -> None:
-        """Leaves what clears LDS out of the report. Raises InstrumentError if a kernel could not be made to do it."""
-        for one in report["rejected"]:
-            if one["point"] in self._clears:
+        """Leaves what clears LDS out of the report. Raises InstrumentError if a kernel could not be made to do it and comes to hooks
+        that use it."""
+        rejected = {one["point"]: one["reason"] for one in report["rejected"]}
+        for point, (kernel, come_to) in self._clears.items():
+            if point in rejected and not come_to <= rejected.keys():
                 raise InstrumentError(
-                    f"the kernel {self._clears[one['point']]} cannot clear the LDS of the tools (lt.shared) when its workgroups "
-                    f"start: {one['reason']}"
+                    f"the kernel {kernel} cannot clear the LDS of the tools (lt.shared) when its workgroups start: {rejected[point]}"
                 )
-        report["points"] -= len(self._clears)
+        report["rejected"] = [one for one in report["rejected"] if one["point"] not in self._clears]
+        report["points"] -= len(self._clears.keys() - rejected.keys())
 
     def _tell_tools(self, report: dict[str, Any]) -> None:
         """Says of each tool how much of it was inserted, and tells it what was not."""
