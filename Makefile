@@ -9,7 +9,7 @@
 # make docs    target/site: the documentation as a site
 # make bench   how fast things are, beside LLVM on the same input
 # make wheel   dist/*.whl, LLVM inside, for glibc 2.28 and later
-# make lint    formatting, clippy, ruff, type checkers (mypy with its stubtest, pyright)
+# make lint    formatting, clippy, ruff, type checkers (mypy with its stubtest, pyright), docstrings, cargo doc
 # make clean   forget it all
 
 SHELL := /bin/bash
@@ -115,6 +115,8 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest luthier._core
 	$(BIN)/basedpyright
+	$(BIN)/pydoclint --quiet python/luthier
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --quiet
 
 clean:
 	rm -rf target .venv dist .pytest_cache python/luthier/*.so $(DRIVER) $(EXAMPLES)

@@ -23,10 +23,10 @@ def capture(
 ) -> Case:
     """Runs a HIP or HSA program, unchanged, to its end, and records a launch of a kernel.
 
-    ``kernel`` is a name or a pattern, mangled or not; ``launch`` counts the launches of all such kernels, from 1. ``mock`` and
-    ``rocm`` are as for :func:`luthier.trace`. A case has at most ``limit`` bytes of memory. The program waits while memory is read, before
-    the launch and after it. CaseError where there was no such launch, or it cannot be recorded: the file of the case is then
-    not made.
+    ``kernel`` is a name or a pattern, mangled or not; ``launch`` counts the launches of all such kernels, from 1. ``mock``
+    and ``rocm`` are as for :func:`luthier.trace`. A case has at most ``limit`` bytes of memory. The program waits while
+    memory is read, before the launch and after it. CaseError where there was no such launch, or it cannot be recorded: the
+    file of the case is then not made. ``command`` and ``env`` are those of :func:`luthier.trace`.
     """
     if launch < 1:
         raise ArgumentError(f"launch: {launch} is not the number of a launch, which count from 1")

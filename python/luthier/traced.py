@@ -107,19 +107,25 @@ def trace(
 ) -> TracedProgram:
     """Runs a HIP or HSA program, unchanged, under tools or in strict mode, to its end.
 
-    ``command`` are the program and its arguments; a string is a program without arguments, as for :mod:`subprocess`.
-    ``tools`` are names as for ``--tool``, or classes or other things to call that make a tool: each kernel has instances of
-    its own. An instance serves all kernels of all processes: its variables tell of all of them, while the program runs and
-    afterwards, and what it says at the end is in the result's ``tools``. ``mock`` is ``"gfx90a"`` or ``"gfx90a,2"`` for mock GPUs; None for those of the machine. ``rocm`` is a
-    folder with a ROCm to run on, or ``"7"``, as for ``--rocm``. ``strict`` looks for mistakes
-    on mock GPUs: True, or kinds of findings (:func:`luthier.finding_kinds`); the result has ``findings``. ``select``, ``wait`` and
-    ``follow`` are those of ``luthier trace``, ``check`` and ``bodies`` those of :func:`luthier.instrument`. ``env`` is the program's environment instead of this one; ``preload`` are libraries that are loaded before its own, HIP tool
-    modules for example. With ``capture`` its
-    output is in the result. ``progress`` has a line on standard error tell how far it is, or is called with a
-    :class:`TraceProgress` twice a second, from another thread.
+        An exception in a tool, or in ``progress``, is raised when the program has ended; what a tool cannot do otherwise is in the results.
 
-    An exception in a tool, or in ``progress``, is raised when the program has ended; what a tool cannot do otherwise is in the results.
-
+    :param command: the program and its arguments; a string is a program without arguments, as for :mod:`subprocess`.
+    :param tools: names as for ``--tool``, or classes or other things to call that make a tool: each kernel has instances of its own. An
+        instance serves all kernels of all processes: its variables tell of all of them, while the program runs and afterwards, and
+        what it says at the end is in the result's ``tools``.
+    :param mock: ``"gfx90a"`` or ``"gfx90a,2"`` for mock GPUs; None for those of the machine.
+    :param rocm: a folder with a ROCm to run on, or ``"7"``, as for ``--rocm``.
+    :param strict: looks for mistakes on mock GPUs: True, or kinds of findings (:func:`luthier.finding_kinds`).
+    :param select: the launches that the tools are about, as for ``--select``.
+    :param wait: as ``luthier trace`` has it; False is ``--no-wait``.
+    :param follow: as ``luthier trace`` has it; False is ``--no-follow``.
+    :param check: that of :func:`luthier.instrument`.
+    :param bodies: that of :func:`luthier.instrument`.
+    :param env: the program's environment in the place of this one.
+    :param preload: libraries that are loaded before its own, HIP tool modules for example.
+    :param capture: has its output be in the result.
+    :param progress: True for a line on standard error that tells how far it is, or what is called with a :class:`TraceProgress` twice a
+        second, from another thread.
     :returns: what became of the program: its status, its output, findings, and for each process what the tools say.
     :raises ArgumentError: for a program that is not there, and options that do not go together.
     :raises ToolError: for a tool that cannot be loaded, or that ends the process, and for an instance of one that serves one

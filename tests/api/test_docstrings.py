@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 
@@ -9,6 +10,8 @@ import pytest
 
 import luthier as lt
 from luthier import batch
+from luthier.device.launching import LaunchKeywords
+from luthier.instrumenting.options import InstrumentKeywords
 
 MOST_USED = {
     "Device.run": lt.Device.run,
@@ -43,3 +46,40 @@ def test_every_public_name_has_a_docstring():
         if (callable(found := getattr(lt, name)) or inspect.isclass(found)) and not inspect.getdoc(found)
     ]
     assert missing == []
+
+
+def public_callables():
+    """Functions, and methods and constructors of classes, with the docstring that has to tell of their parameters. Fields of data
+    classes have comments of their own."""
+    places = [
+        *((name, getattr(lt, name)) for name in lt.__all__),
+        *((f"batch.{name}", getattr(batch, name)) for name in batch.__all__),
+    ]
+    for name, found in places:
+        if inspect.isfunction(found):
+            yield name, found, inspect.getdoc(found)
+        elif inspect.isclass(found) and not issubclass(found, Exception):
+            for member, value in vars(found).items():
+                function = getattr(value, "__func__", value)
+                is_made = member == "__init__" and not dataclasses.is_dataclass(found)
+                if inspect.isfunction(function) and (is_made or not member.startswith("_")):
+                    yield f"{name}.{member}", function, f"{inspect.getdoc(function)}\n{inspect.getdoc(found) if is_made else ''}"
+
+
+#: Keywords that a docstring tells of by naming their class.
+BUNDLES = {"LaunchKeywords": LaunchKeywords, "InstrumentKeywords": InstrumentKeywords}
+#: What users get from elsewhere and do not make.
+MADE_BY_OTHERS = ("Kernel.__init__", "LoadedObject.__init__", "Session.__init__", "Trace.__init__", "Module.__init__", "Linked.__init__", "CodeObject.__init__", "Registers.of")  # fmt: skip
+
+
+def test_every_parameter_of_public_functions_is_named_in_their_docstrings():
+    missing, looked_at = [], 0
+    for name, function, text in public_callables():
+        if name in MADE_BY_OTHERS:
+            continue
+        known = {key for bundle, keywords in BUNDLES.items() if bundle in text for key in keywords.__annotations__}
+        for parameter in inspect.signature(function).parameters:
+            looked_at += 1
+            if parameter not in ("self", "cls", *known) and not re.search(rf"(``|\b){parameter}\b", text):
+                missing.append(f"{name}: {parameter}")
+    assert missing == [] and looked_at > 300

@@ -71,7 +71,8 @@ class Batch:
     part: int = 500
 
     def run(self, by: Schedule, progress: Callable[[Progress], object] | None = None) -> Summary:
-        """Does what an earlier run into the same folder has left. ArgumentError for paths that are not there and folders that
+        """Does what an earlier run into the same folder has left, ``by`` processes or a cluster; ``progress`` is called after each code
+        object. ArgumentError for paths that are not there and folders that
         cannot be used; what goes wrong with a code object is in its row."""
         begun = time.monotonic()
         files = sorted(set(candidates([os.path.abspath(path) for path in self.paths])))
@@ -159,10 +160,14 @@ def map(
     LuthierError that says what the function raised, or that the process crashed or took longer than ``timeout`` seconds.
     Functions of ``__main__`` and lambdas travel by value where cloudpickle is there (``pip install 'luthier[batch]'``).
 
-    ``target`` is a pattern for processors, ``workers`` the number of processes (one for each core), ``scheduler`` the address
-    of a Dask cluster instead, ``memory`` the most bytes of a process, ``retries`` how often a job is tried again whose process was
-    lost.
-
+    :param function: is called with each :class:`luthier.CodeObject`; what it returns has to be pickled.
+    :param paths: files, folders, wheels and archives.
+    :param target: a pattern for processors.
+    :param workers: the number of processes; one for each core.
+    :param scheduler: the address of a Dask cluster in their place.
+    :param timeout: seconds for a code object; None for any time.
+    :param retries: how often a job is tried again whose process was lost.
+    :param memory: the most bytes of a process.
     :returns: an iterator of job, value and error; the work begins when it is first asked.
     :raises ArgumentError: for paths that are not there, and functions that cannot be pickled.
     """

@@ -80,11 +80,11 @@ class Linked:
     @shortened
     @launches
     def run(self, kernel: str, **launch: Unpack[LaunchKeywords]) -> RunResult:
-        """Runs a kernel of any of the objects; see :meth:`Module.run`."""
+        """Runs a kernel of any of the objects; see :meth:`Module.run`. The keywords are those of :class:`luthier.LaunchKeywords`."""
         return self.module(kernel).run(kernel, **launch)
 
     def read_symbol(self, name: str, dtype: Any = "uint8") -> numpy.ndarray:
-        """The contents of a variable of any of the objects, or of an external that the loader keeps."""
+        """The contents of the variable ``name`` of any of the objects, or of an external that the loader keeps, as an array of ``dtype``."""
         import numpy
 
         symbol = self.loader.symbol(name)
@@ -95,7 +95,7 @@ class Linked:
         return numpy.frombuffer(data, dtype).copy()
 
     def write_symbol_bytes(self, name: str, data: bytes) -> None:
-        """New contents for such a variable."""
+        """New contents ``data`` for the variable ``name``."""
         symbol = self.loader.symbol(name)
         if len(data) != symbol.size:
             raise ArgumentError(f"symbol {name} has {symbol.size} bytes, not {len(data)}")

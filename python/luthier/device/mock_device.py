@@ -74,7 +74,7 @@ class Progress(NamedTuple):
 
 
 class Device:
-    """A mock GPU. ``threads`` is how many CPU threads run workgroups (0: one for each core).
+    """A mock GPU, the processor ``processor``. ``threads`` is how many CPU threads run workgroups (0: one for each core).
 
     A launch is given up, with a DeviceError that says where all waves are, when one workgroup has run ``watchdog``
     instructions (100 billion unless told), or when it has taken ``timeout`` seconds (never, unless told). ``progress`` is
@@ -134,7 +134,7 @@ class Device:
         return array
 
     def array(self, values: Any, dtype: Any = None) -> numpy.ndarray:
-        """A new array with these values, made as by :func:`numpy.asarray`, in memory of :meth:`alloc`."""
+        """A new array with these ``values``, made as by :func:`numpy.asarray` with ``dtype``, in memory of :meth:`alloc`."""
         import numpy
 
         given = numpy.asarray(values, dtype)
@@ -145,7 +145,7 @@ class Device:
         return array
 
     def empty(self, shape: Any, dtype: Any = float) -> numpy.ndarray:
-        """A new array in memory of :meth:`alloc` whose elements nothing has written. They hold NaNs, and a launch with
+        """A new array of ``shape`` and ``dtype`` in memory of :meth:`alloc` whose elements nothing has written. They hold NaNs, and a launch with
         ``strict=["undefined-memory"]`` finds what depends on them. What this process or a kernel stores there is written."""
         array = empty(shape, dtype)
         self.memory.share(array)
@@ -185,7 +185,7 @@ class Device:
         variants: Mapping[str, Sequence[AnyTool]] | None = None,
         **how: Unpack[InstrumentKeywords],
     ) -> Module | Linked:
-        """Loads a code object (a :class:`CodeObject`, a file name, bytes), instrumented by ``tools``: all its kernels,
+        """Loads ``source``, a code object (a :class:`CodeObject`, a file name, bytes), instrumented by ``tools``: all its kernels,
         or those named. An instance of a tool may serve several modules and devices; its variables tell of all of them.
 
         With ``select`` (:class:`luthier.Select`, or texts as for ``--select``) the tools are about some launches only, and the
@@ -213,6 +213,10 @@ class Device:
         The same :class:`CodeObject` with the same tools and the same kernel again is not loaded again: its variables keep
         their values.
 
+        :param source: a code object, the path of a file, or bytes.
+        :param kernel: the name of the kernel.
+        :param keywords: those of a launch (:class:`luthier.LaunchKeywords`), ``tools``, ``select`` and ``variants`` of :meth:`load`, and how to
+            instrument (:class:`luthier.instrumenting.options.InstrumentKeywords`).
         :returns: what the launch did; arrays among the arguments hold their new contents.
         :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
         :raises DeviceError: for a launch that cannot begin or go on: a fault, a deadlock, an operation that is refused.
@@ -237,6 +241,14 @@ class Device:
     ) -> Trace:
         """Loads a code object and watches a launch (see :meth:`Module.trace`).
 
+        :param source: a code object, the path of a file, or bytes.
+        :param kernel: the name of the kernel.
+        :param events: any of ``"instructions"``, ``"blocks"`` and ``"memory"``.
+        :param snapshots: addresses of instructions before which registers are copied.
+        :param only: the addresses that events come from; all without.
+        :param limit: events of a kind that each of the device's threads keeps.
+        :param keywords: those of a launch (:class:`luthier.LaunchKeywords`), ``tools``, ``select`` and ``variants`` of :meth:`load`, and how to
+            instrument (:class:`luthier.instrumenting.options.InstrumentKeywords`).
         :returns: the events, the snapshots, and the result of the launch.
         :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
         :raises DeviceError: for a launch that cannot begin or go on: a fault, a deadlock, an operation that is refused.
@@ -250,6 +262,10 @@ class Device:
     def session(self, source: Any, kernel: str, **keywords: Unpack[RunKeywords]) -> Session:
         """Loads a code object and begins a launch that is told when to go on (see :meth:`Module.session`).
 
+        :param source: a code object, the path of a file, or bytes.
+        :param kernel: the name of the kernel.
+        :param keywords: those of a launch (:class:`luthier.LaunchKeywords`), ``tools``, ``select`` and ``variants`` of :meth:`load`, and how to
+            instrument (:class:`luthier.instrumenting.options.InstrumentKeywords`).
         :returns: the launch, before its first instruction.
         :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
         :raises DeviceError: for a launch that cannot begin or go on: a fault, a deadlock, an operation that is refused.
@@ -290,8 +306,9 @@ class Device:
         select: Sequence[Select | str] = (),
         variants: Mapping[str, Sequence[AnyTool]] | None = None,
     ) -> Module:
-        """The same as :meth:`load` of which, if there are tools, nothing but the kernel will run: what it calls through a
-        pointer can lead to instrumented code then, whoever else might call it, unless the original is kept beside it."""
+        """The same as :meth:`load` of ``code_object``, of which, if there are tools, only ``kernel`` will run: what it calls through a
+        pointer can then lead to instrumented code, even where other kernels might call it, unless the original is kept beside it
+        (``select``, ``variants``). ``how`` says how to instrument."""
         kernels = (kernel,) if tools or variants else None
         return Module(self, code_object, tools, kernels, how, select=select, variants=variants, alone=True)
 

@@ -135,7 +135,7 @@ class Module:
         return self.variants[ORIGINAL]
 
     def runs(self, name: str, kernel: str) -> Variant:
-        """What runs for a variant of that name: the original where nothing was inserted beside it."""
+        """What runs of ``kernel`` for a variant of that name: the original where nothing was inserted beside it."""
         found = self._runs.get((name, kernel))
         if found is None:
             variant = self.variants[name]
@@ -146,8 +146,10 @@ class Module:
     @shortened
     @launches
     def run(self, kernel: str, **launch: Unpack[LaunchKeywords]) -> RunResult:
-        """Runs a kernel to its end. The keywords are those of :class:`luthier.device.launching.LaunchKeywords`.
+        """Runs a kernel to its end.
 
+        :param kernel: its name.
+        :param launch: the keywords of :class:`luthier.LaunchKeywords`.
         :returns: what the launch did; arrays among the arguments hold their new contents.
         :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
         :raises DeviceError: for a launch that cannot begin or go on: a fault, a deadlock, an operation that is refused.
@@ -174,6 +176,12 @@ class Module:
         time: an event for each instruction makes a run about twice as long, one for each lane's access ten times, or
         sixty where there is little but LDS; counts and waves cost next to nothing.
 
+        :param kernel: its name.
+        :param events: any of ``"instructions"``, ``"blocks"`` and ``"memory"``.
+        :param snapshots: addresses of instructions before which registers are copied.
+        :param only: the addresses that events come from; all without.
+        :param limit: events of a kind that each of the device's threads keeps.
+        :param launch: the keywords of :class:`luthier.LaunchKeywords`.
         :returns: the events, the snapshots, and the result of the launch.
         :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
         :raises DeviceError: for a launch that cannot begin or go on: a fault, a deadlock, an operation that is refused.
@@ -185,7 +193,8 @@ class Module:
     @launches
     def session(self, kernel: str, **launch: Unpack[LaunchKeywords]) -> Session:
         """A launch that goes on only when it is told to, one instruction of one wave at a time. Its workgroups take turns
-        where one has ended, or waits for global wave sync or the barrier of its cluster."""
+        where one has ended, or waits for global wave sync or the barrier of its cluster. ``kernel`` and the keywords are those of :meth:`run`, without ``strict`` and
+        ``schedule`` (:class:`luthier.LaunchKeywords`)."""
         told = launch_of(kernel, launch)
         if told.kinds is not None:
             raise ArgumentError("a session is not judged: strict= is for run and trace")
@@ -237,14 +246,14 @@ class Module:
         return made
 
     def run_packed(self, launch: Launch, kernarg: bytes, places: Callable[[], list[Place]]) -> RunResult:
-        """Runs a kernel whose arguments are bytes already, as a launcher other than ours has packed them. ``places`` says
+        """Makes ``launch`` of a kernel whose arguments are bytes already, ``kernarg``, as a launcher other than ours has packed them. ``places`` says
         what is where in memory, should it be asked."""
         variant = self.chosen(launch)
         variant.toolset.launched(replace(launch, places=places))
         return self._run(launch, variant, self.runs(variant.name, launch.kernel), Packed(kernarg), None, places)[0]
 
     def trace_packed(self, launch: Launch, kernarg: bytes, places: Callable[[], list[Place]], wanted: Sequence[Any]) -> Trace:
-        """The same, watched: ``wanted`` are the events, snapshots, addresses and limit of :meth:`trace`."""
+        """The same (``launch``, ``kernarg`` and ``places`` are those of :meth:`run_packed`), watched: ``wanted`` are the events, snapshots, addresses and limit of :meth:`trace`."""
         variant = self.chosen(launch)
         runs = self.runs(variant.name, launch.kernel)
         watched = request(runs.loaded, *wanted)
@@ -331,7 +340,7 @@ class Module:
         return self._toolset.reports()
 
     def read_symbol(self, name: str, dtype: Any = "uint8") -> numpy.ndarray:
-        """The contents of a global variable, the tools' among them."""
+        """The contents of the global variable ``name``, as an array of ``dtype``, the tools' among them."""
         import numpy
 
         data = self.read_symbol_bytes(name)
@@ -341,12 +350,12 @@ class Module:
         return numpy.frombuffer(data, dtype).copy()
 
     def read_symbol_bytes(self, name: str) -> bytes:
-        """The same as bytes."""
+        """The contents of the global variable ``name``."""
         address, size = self._symbol(name)
         return self.device.core.read(address, size) if size else b""
 
     def write_symbol_bytes(self, name: str, data: bytes) -> None:
-        """New contents for a global variable."""
+        """New contents ``data`` for the global variable ``name``."""
         address, size = self._symbol(name)
         if len(data) != size:
             raise ArgumentError(f"symbol {name} has {size} bytes, not {len(data)}")

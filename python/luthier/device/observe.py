@@ -164,7 +164,7 @@ class Trace:
 
     def annotate(self, **options: Any) -> Annotation:
         """The kernel's source beside its assembly, with how often each instruction was retired, what the events say, and the
-        columns of tools: see :class:`luthier.Annotation`, which the keywords are those of."""
+        columns of tools: see :class:`luthier.Annotation`, which ``options`` are keywords of."""
         from ..views.annotation import annotate_trace
 
         return annotate_trace(self, **options)
@@ -246,7 +246,7 @@ class Session:
             self.module.device.printer.flush()
 
     def read(self, address: int, size: int) -> bytes:
-        """Device memory as the kernel sees it, scratch included."""
+        """``size`` bytes of device memory at ``address`` as the kernel sees it, scratch included."""
         return self._core.read(address, size)
 
     @property

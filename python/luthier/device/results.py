@@ -95,7 +95,7 @@ class RunResult:
 
     def annotate(self, **options: Any) -> Annotation:
         """The kernel's source beside its assembly, with the columns of the tools that watched it: see
-        :class:`luthier.Annotation`, which the keywords are those of."""
+        :class:`luthier.Annotation`, which ``options`` are keywords of."""
         from ..views.annotation import annotate_result
 
         return annotate_result(self, **options)
@@ -103,9 +103,8 @@ class RunResult:
     def difference(self, other: RunResult, column: str | None = None) -> Difference:
         """This launch's kernel beside another launch's, instruction by instruction, with a column of the tools that watched both.
 
-        ``other`` is a launch of the same kernel, or of another one, of any code object and target; ``column`` is a column's title
-        (the first that both have).
-
+        :param other: a launch of the same kernel or of another, of any code object and target.
+        :param column: a column's title; the first that both have.
         :returns: what can be shown in a notebook, and has ``text()``, ``html()`` and ``to_dict()`` (docs/annotate.md).
         :raises ArgumentError: where the two have no such column.
         """
@@ -117,8 +116,12 @@ class RunResult:
         self, *, events: Sequence[str] = (), snapshots: Sequence[int] = (), only: Sequence[int] = (), limit: int = 1 << 22
     ) -> Trace:
         """Makes the launch once more, with the same arguments and tools, and says what happened on the way. Arrays begin with what
-        they hold now. ``events``, ``snapshots``, ``only`` and ``limit`` are those of :meth:`luthier.Module.trace`.
+        they hold now.
 
+        :param events: any of ``"instructions"``, ``"blocks"`` and ``"memory"``.
+        :param snapshots: addresses of instructions before which registers are copied.
+        :param only: the addresses that events come from; all without.
+        :param limit: events of a kind that each of the device's threads keeps.
         :returns: the events, the snapshots, and the result of the new launch.
         :raises ArgumentError: for events that there are not.
         :raises DeviceError: as the launch itself.

@@ -32,12 +32,12 @@ _SHORTEST, _LONGEST = 0.0002, 0.005
 class Channel(Variable):
     """A way for records from hooks to the host: ``lt.Channel(1 << 16, when_full="wait", address=lt.u64, lane=lt.u32)``.
 
-    A hook has a parameter of type ``lt.channel`` for it, and puts records in with ``lt.record(channel, ...)``, whose values are
-    those of the fields, in their order. :meth:`luthier.Tool.on_records` gets them while the kernel runs. ``capacity`` is the
-    room for records that have not been read, in records; it is rounded up to a power of two. ``when_full`` says what becomes of
-    records that find no room: with ``"wait"`` the wave waits for the host and none is lost; with ``"drop"`` they are left out,
-    and counted in :attr:`dropped`; with ``"overwrite"`` they take the place of the oldest, and the host reads when the kernel is
-    over: the last ``capacity`` records.
+    A hook has a parameter of type ``lt.channel`` for it, and puts records in with ``lt.record(channel, ...)``, whose values
+    are those of the fields, in their order. :meth:`luthier.Tool.on_records` gets them while the kernel runs. ``capacity`` is
+    the room for records that have not been read, in records; it is rounded up to a power of two. ``when_full`` says what
+    becomes of records that find no room: with ``"wait"`` the wave waits for the host and none is lost; with ``"drop"`` they
+    are left out, and counted in :attr:`dropped`; with ``"overwrite"`` they take the place of the oldest, and the host reads
+    when the kernel is over: the last ``capacity`` records. ``name`` is the variable's; that of the attribute without.
     """
 
     def __init__(self, capacity: int, when_full: str = "wait", *, name: str | None = None, **fields: Any):
@@ -89,12 +89,12 @@ class Channel(Variable):
         return Channel(self.capacity, self.shape.when_full, name=self.name, **dict(self.shape.fields))
 
     def live_in(self, home: Home, symbol: str) -> None:
-        """From now on records come from there, too."""
+        """From now on records come from the symbol ``symbol`` of ``home``, too."""
         super().live_in(home, symbol)
         self.rings.append(Ring(self.shape, home, symbol))
 
     def on(self, what: object) -> Self:
-        """The channel's numbers on one of the devices, or of one of the modules."""
+        """The channel's numbers on ``what``, one of the devices, or of one of the modules."""
         alone = super().on(what)
         alone.rings = [ring for ring in self.rings if any(one is what for one in ring.home.of)]
         alone._before = _Numbers()

@@ -61,13 +61,14 @@ def instrument_file(
     kernels: Iterable[str | Kernel] | None = None,
     **how: Unpack[InstrumentKeywords],
 ) -> InstrumentedFile:
-    """The whole file again, with the hooks of tools in its code objects; everything else in it stays. ``tools`` are names,
+    """The whole file ``source`` (a path or bytes) again, with the hooks of tools in its code objects; everything else in it stays. ``tools`` are names,
     classes or functions that make a tool, each called once for each code object; or a function that gives all tools of one.
 
     ``entries`` (numbers) or ``target`` select code objects, the latter by the rules of the runtime: of each bundle the
     one that suits it best. What is selected must be instrumented, or it is an :class:`~luthier.InstrumentError`. With
     neither, all code objects are, but for those of processors for which it cannot be done: they stay as they are, and
-    say so in :attr:`Entry.left`. The other keywords are those of :func:`luthier.instrument`; a kernel need not be in every code object.
+    say so in :attr:`Entry.left`. ``kernels`` and the other keywords are those of
+    :func:`luthier.instrument` (:class:`luthier.instrumenting.options.InstrumentKeywords`); a kernel need not be in every code object.
     """
     container, path = open_container(source)
     name = path or "the bytes"

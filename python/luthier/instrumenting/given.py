@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Imm:
-    """A number that is compiled into the hook: another number is another compilation. A plain number means the same
+    """A number, ``value``, that is compiled into the hook: another number is another compilation. A plain number means the same
     until a hook is given many different ones; the rarer ones are patched in then, as :class:`Literal` has it."""
 
     value: int | float | bool
@@ -46,7 +46,7 @@ class Imm:
 
 @dataclass(frozen=True)
 class Literal:
-    """A number that is patched into the hook where it is placed: the hook is compiled once for all of them."""
+    """A number, ``value``, that is patched into the hook where it is placed: the hook is compiled once for all of them."""
 
     value: int | float | bool
 
@@ -106,14 +106,14 @@ def is_register(value: object) -> bool:
 
 @dataclass(frozen=True)
 class Old:
-    """In a hook after an instruction: the value that a register, or an operand, had before it."""
+    """In a hook after an instruction: the value that a register, or an operand, ``of``, had before it."""
 
     of: Reg | Register | Operand
 
 
 @dataclass(frozen=True)
 class Symbol:
-    """The address of a symbol of the application, such as a global variable, plus ``offset`` bytes."""
+    """The address of the symbol ``name`` of the application, such as a global variable, plus ``offset`` bytes."""
 
     name: str
     offset: int = 0
@@ -152,14 +152,15 @@ class AccessCount:
 @dataclass(frozen=True)
 class AccessWidth(_OfAnAccess):
     """How many bytes the instruction accesses: for each lane, of a scalar access for the wave. ``AccessWidth()`` of
-    ``ds_read2_b32`` is those of both places, of a transfer those that are moved; ``AccessWidth(0)`` those at ``Address(0)``.
+    ``ds_read2_b32`` is those of both places, of a transfer those that are moved; ``AccessWidth(0)`` those at
+    ``Address(0)``. ``number`` is the place's, from 0.
     """
 
 
 @dataclass(frozen=True)
 class AccessKind(_OfAnAccess):
-    """Which memory the instruction accesses: one of these numbers, which hooks may name too. Of a transfer between memory
-    and LDS the memory; ``AccessKind(1)`` is ``LDS`` there."""
+    """Which memory the instruction accesses: one of these numbers, which hooks may name too. Of a transfer between memory and LDS
+    the memory; ``AccessKind(1)`` is ``LDS`` there. ``number`` is the place's, from 0."""
 
     FLAT: ClassVar[int] = 0
     GLOBAL: ClassVar[int] = 1
@@ -172,8 +173,8 @@ class AccessKind(_OfAnAccess):
 
 @dataclass(frozen=True)
 class AccessDirection(_OfAnAccess):
-    """What the instruction does there: :attr:`READ`, :attr:`WRITE`, or both (their sum, 3). Of a transfer between memory and
-    LDS what it does to the memory; ``AccessDirection(1)`` is the other."""
+    """What the instruction does there: :attr:`READ`, :attr:`WRITE`, or both (their sum, 3). Of a transfer between memory and LDS
+    what it does to the memory; ``AccessDirection(1)`` is the other. ``number`` is the place's, from 0."""
 
     READ: ClassVar[int] = 1
     WRITE: ClassVar[int] = 2

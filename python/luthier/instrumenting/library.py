@@ -190,7 +190,7 @@ class HookLibrary:
 
     @classmethod
     def from_code_object(cls, source: Any, *, identity: str | None = None) -> HookLibrary:
-        """The bitcode that HIP has embedded (``-Xclang -fembed-bitcode=all``) in the code objects of a file: a program or a
+        """The bitcode that HIP has embedded (``-Xclang -fembed-bitcode=all``) in the code objects of ``source``, a file or its bytes: a program or a
         library with a fat binary, a bundle, or a code object. For each processor it has that processor's. Where a file has
         several translation units, ``identity`` chooses one: the end of its ``__hip_cuid_*``."""
         library = cls.__new__(cls)

@@ -46,9 +46,12 @@ def instrument(
     :attr:`CodeObject.kernels`. Other kernels run the code that they ran, also where they share functions with these.
 
     The result runs wherever the original does and gives the same results. The tools' variables are symbols in it
-    (``TOOL.ATTRIBUTE``); ``result.instrumentation`` says what was done and what had to be left out (docs/report.md). The other
-    keywords are those of :class:`luthier.instrumenting.options.InstrumentKeywords`.
+    (``TOOL.ATTRIBUTE``); ``result.instrumentation`` says what was done and what had to be left out (docs/report.md).
 
+    :param source: a code object, the path of a file, or bytes.
+    :param tools: names as for ``--tool``, tools, or what makes them.
+    :param kernels: their names, or kernels of the code object; all without.
+    :param how: the keywords of :class:`luthier.instrumenting.options.InstrumentKeywords`.
     :returns: the instrumented code object, with ``instrumentation``.
     :raises LoadError: for a file that is no code object.
     :raises HookError: for a hook that does not compile.

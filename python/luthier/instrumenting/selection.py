@@ -54,13 +54,13 @@ class Select:
         }
 
     def is_for(self, pid: int, program: str) -> bool:
-        """Whether it is about a process."""
+        """Whether it is about the process ``pid`` of ``program``."""
         if self.process is None or self.process == str(pid):
             return True
         return any(fnmatch.fnmatchcase(name, self.process) for name in (program, os.path.basename(program)))
 
     def kernels(self, core: _core.CodeObject) -> list[str]:
-        """The kernels of a code object that it is about."""
+        """The kernels of the code object ``core`` that it is about."""
         from ..objects.matching import matching
 
         if self.kernel:

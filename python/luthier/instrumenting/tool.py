@@ -86,14 +86,14 @@ class Tool:
         """Called before and after each call of the functions that ``hip`` names."""
 
     def on_queue(self, queue: Queue, event: str) -> None:
-        """Called when a queue is ``created`` or ``destroyed``."""
+        """Called when ``queue`` is ``created`` or ``destroyed``, as ``event`` says."""
 
     def on_allocation(self, allocation: Allocation) -> None:
-        """Called when memory was allocated or freed, locked for GPUs or unlocked."""
+        """Called when memory, ``allocation``, was allocated or freed, locked for GPUs or unlocked."""
 
     def on_executable(self, executable: Executable, event: str) -> None:
-        """Called when an executable is ``created``, a code object is ``loaded`` into it, it is ``frozen`` (its code objects are
-        known from now on) or ``destroyed``."""
+        """Called when ``executable`` is ``created``, a code object is ``loaded`` into it, it is ``frozen`` (its code objects are known from
+        now on) or ``destroyed``, as ``event`` says."""
 
     def on_begin(self, launch: AppLaunch) -> None:
         """Called, of a tool with ``holds = True`` that has :meth:`on_complete`, when a launch is about to begin: memory is as

@@ -119,8 +119,8 @@ def added(began: numpy.ndarray, parts: list[numpy.ndarray]) -> numpy.ndarray:
 class DeviceArray(Variable):
     """``n`` elements of ``dtype`` (``lt.u8`` to ``lt.f64``) in device memory, zero at first or as ``init`` says.
 
-    A hook receives it as ``lt.ptr[dtype]``; :meth:`at` passes the address of a later element. Afterwards it reads like
-    a sequence, and :meth:`read` gives a NumPy array.
+    A hook receives it as ``lt.ptr[dtype]``; :meth:`at` passes the address of a later element. Afterwards it reads like a
+    sequence, and :meth:`read` gives a NumPy array. ``name`` is that of its symbol; the attribute's without.
     """
 
     def __init__(self, dtype: ElementType, n: int, init: Any = None, *, name: str | None = None):
@@ -166,7 +166,7 @@ class DeviceArray(Variable):
         return added(numpy.frombuffer(began, kind), [numpy.frombuffer(part, kind) for part in parts]).tobytes()
 
     def at(self, index: int) -> Element:
-        """The address of one element, as an argument of a hook. The hook is compiled once for all of them."""
+        """The address of one element, as an argument of a hook. The hook is compiled once for all of them. ``index`` is the element's."""
         if not hasattr(index, "__index__") or not 0 <= index < self.n:
             raise ToolError(f"{self.name}.at({index}): the array has {self.n} elements")
         return Element(self, index.__index__() * self.dtype.size)
@@ -265,7 +265,8 @@ class Element:
 class Counter(Variable):
     """A 64-bit count that each wave keeps in its own registers and adds to memory once, when it ends.
 
-    A hook receives it as ``lt.counter`` and adds to it: ``count += n``. Afterwards ``int(tool.count)`` is the total.
+    A hook receives it as ``lt.counter`` and adds to it: ``count += n``. Afterwards ``int(tool.count)`` is the total. ``name``
+    is that of its symbol; the attribute's without.
     """
 
     def __init__(self, *, name: str | None = None):
@@ -298,7 +299,7 @@ class Shared:
     They lie behind all LDS of the kernel, what a launch adds included, and are zero when a workgroup starts: its waves clear
     them together before anything else runs. A hook receives them as ``lt.ptr[dtype, "lds"]``. They have no barrier: what one
     wave is to see of another goes through atomics (``lt.atomic_add`` and its kin). A kernel whose LDS is full has its hooks
-    rejected. As an attribute of a tool's class it stands for memory of each instance.
+    rejected. As an attribute of a tool's class it stands for memory of each instance. ``name`` is what errors call it.
     """
 
     def __init__(self, dtype: ElementType, n: int, *, name: str | None = None):

@@ -35,14 +35,22 @@ def judge(
 ) -> Judgement:
     """Judges a kernel against a reference, on the mock device.
 
-    ``kernel`` is a :class:`luthier.judging.Code`, or a function that launches Triton's kernels on its arguments. ``case(size,
-    dtype, generator)`` makes a :class:`luthier.judging.Case` out of a NumPy random generator; ``reference(*args)`` gets copies of its
-    arguments and returns the outputs, one array or a sequence, in any precision. Every combination of ``targets``, ``sizes``,
-    ``dtypes`` and ``seeds`` is run under each of ``schedules`` (:class:`luthier.LaunchKeywords`), in strict mode.
+    Every combination of ``targets``, ``sizes``,
+    ``dtypes`` and ``seeds`` is run under each of ``schedules``, in strict mode.
 
-    The tolerance is 4 ulps unless told. With ``special_values``, floating-point inputs are tried with NaN and infinities among
-    them. What goes wrong in a launch is a failure of the check ``runs``.
+    What goes wrong in a launch is a failure of the check ``runs``.
 
+    :param kernel: a :class:`luthier.judging.Code`, or a function that launches Triton's kernels on its arguments.
+    :param reference: ``reference(*args)`` gets copies of the arguments and returns the outputs, one array or a sequence, in any precision.
+    :param case: ``case(size, dtype, generator)`` makes a :class:`luthier.judging.Case` out of a NumPy random generator.
+    :param sizes: what ``case`` is given as size.
+    :param dtypes: what it is given as type.
+    :param seeds: of its generator.
+    :param targets: processors of the mock device.
+    :param schedules: how waves take turns (:class:`luthier.LaunchKeywords`).
+    :param tolerance: what counts as right; 4 ulps.
+    :param special_values: whether floating-point inputs are tried with NaN and infinities among them.
+    :param progress: is called with a text for each target, size and type.
     :returns: a judgement, which is true if all checks hold (``luthier.judging.outcome.CHECKS`` lists them).
     :raises ArgumentError: for a kernel, case or reference that cannot be used.
     """

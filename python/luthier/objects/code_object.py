@@ -47,6 +47,9 @@ class CodeObject:
         unit, the one that has ``kernel`` is taken. A code object that does not suit ``target`` is a
         :class:`~luthier.LoadError`.
 
+        :param source: the path of a file, or bytes.
+        :param target: a processor, with features where they matter.
+        :param kernel: a name that the code object has to have.
         :returns: the code object; nothing of its code is decoded yet.
         :raises LoadError: for a file that cannot be read, holds no code object, is damaged, or holds several that suit.
         """
@@ -80,6 +83,8 @@ class CodeObject:
           ``process``: what its program headers say, and its dynamic symbols. There are no sections in memory;
         - bytes of a file whose sections are missing or damaged: they are not looked at.
 
+        :param source: one of these.
+        :param process: the number of the process that an address is of; this one without.
         :returns: the code object, which can be lifted, instrumented and run as any.
         :raises LoadError: for memory that cannot be read, or in which there is no code object.
         """
@@ -97,7 +102,8 @@ class CodeObject:
 
     @classmethod
     def of(cls, source: Any, *, target: str | None = None, kernel: str | None = None) -> CodeObject:
-        """``source`` itself if it is a code object already, else :meth:`open` of it."""
+        """``source`` itself if it is a code object already, else :meth:`open` of it. ``target`` and ``kernel`` are those of
+        :meth:`open`."""
         return source if isinstance(source, CodeObject) else cls.open(source, target=target, kernel=kernel)
 
     def named_registers(self, kernel: str) -> dict[str, int]:
@@ -210,13 +216,13 @@ class CodeObject:
         return self.program.instructions
 
     def columns(self, *names: str) -> dict[str, np.ndarray[Any, Any]]:
-        """:attr:`instructions` as NumPy arrays, by name; see :func:`luthier.columns.columns`."""
+        """The :attr:`instructions` as NumPy arrays: a column for each of ``names``; see :func:`luthier.columns.columns`."""
         from ..columns import columns
 
         return columns(self.instructions, *names)
 
     def to_arrow(self, *names: str) -> Any:
-        """:attr:`instructions` as a ``pyarrow.Table``; see :func:`luthier.columns.to_arrow`."""
+        """The :attr:`instructions` as a ``pyarrow.Table`` with the columns ``names``; see :func:`luthier.columns.to_arrow`."""
         from ..columns import to_arrow
 
         return to_arrow(self.program, self.instructions, *names)
@@ -230,7 +236,7 @@ class CodeObject:
         return "".join(self.program.disasm(f) for f in self.program.select(kernel))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes it to a file: whole, or not at all."""
+        """Writes it to the file ``path``: whole, or not at all."""
         from ..base.outputs import Outputs
 
         with Outputs() as outputs:

@@ -67,19 +67,19 @@ class Kernel:
         return self.code_object.program.instructions_of(self.functions)
 
     def columns(self, *names: str) -> dict[str, np.ndarray[Any, Any]]:
-        """:attr:`instructions` as NumPy arrays, by name; see :func:`luthier.columns.columns`."""
+        """The :attr:`instructions` as NumPy arrays: a column for each of ``names``; see :func:`luthier.columns.columns`."""
         from ..columns import columns
 
         return columns(self.instructions, *names)
 
     def to_arrow(self, *names: str) -> Any:
-        """:attr:`instructions` as a ``pyarrow.Table``; see :func:`luthier.columns.to_arrow`."""
+        """The :attr:`instructions` as a ``pyarrow.Table`` with the columns ``names``; see :func:`luthier.columns.to_arrow`."""
         from ..columns import to_arrow
 
         return to_arrow(self.code_object.program, self.instructions, *names)
 
     def cfg(self, function: Function | None = None) -> Drawing:
-        """The control flow graph of the kernel's own code, or of one of :attr:`functions`, drawn: notebooks show it, and
+        """The control flow graph of the kernel's own code, or of ``function``, one of :attr:`functions`, drawn: notebooks show it, and
         ``save`` writes it as SVG."""
         from ..views.drawing import Drawing
         from ..views.graph import function_svg
@@ -97,14 +97,16 @@ class Kernel:
         return self._insert(Place(BEFORE, self._own(instr)), hook, args, priority)
 
     def insert_after(self, instr: Instruction, hook: Any, *args: Any, priority: int = 0) -> int:
-        """Runs ``hook(*args)`` after ``instr``, with its results in place: of a branch, on every way that it goes; of a
-        call, when the function called has returned. Nothing runs after a return, a jump to another function or the end
-        of the program: there it is rejected. After an instruction that is replaced or removed it runs behind what stands
-        there instead."""
+        """Runs ``hook(*args)`` after ``instr``, with its results in place: of a branch, on every way that it goes; of a call, when
+        the function called has returned. Nothing runs after a return, a jump to another function or the end of the
+        program: there it is rejected. After an instruction that is replaced or removed it runs behind what stands there
+        instead. ``priority`` is that of :meth:`insert_before`."""
         return self._insert(Place(AFTER, self._own(instr)), hook, args, priority)
 
     def insert_on_edge(self, block: Block, successor: Block, hook: Any, *args: Any, priority: int = 0) -> int:
-        """Runs ``hook(*args)`` each time that control goes from the end of ``block`` to ``successor``, one of
+        """Runs ``hook(*args)`` each time that control goes from the end of ``block`` to ``successor``, one of ``priority`` is that of
+        :meth:`insert_before`.
+
         :attr:`~luthier.Block.successors`."""
         last = self._own(self._block(block).instructions[-1])
         if self._block(successor) not in block.successors:
@@ -112,20 +114,23 @@ class Kernel:
         return self._insert(Place(EDGE, last, successor.address), hook, args, priority)
 
     def insert_at_block(self, block: Block, hook: Any, *args: Any, priority: int = 0) -> int:
-        """Runs ``hook(*args)`` each time that control enters ``block``: before its first instruction."""
+        """Runs ``hook(*args)`` each time that control enters ``block``: before its first instruction. ``priority`` is that of
+        :meth:`insert_before`."""
         return self._insert(Place(BEFORE, self._own(self._block(block).instructions[0])), hook, args, priority)
 
     def insert_at_entry(self, hook: Any, *args: Any, function: Function | None = None, priority: int = 0) -> int:
-        """Runs ``hook(*args)`` when a wave starts the kernel, once; or each time that ``function``, one of
+        """Runs ``hook(*args)`` when a wave starts the kernel, once; or each time that ``function``, one of ``priority`` is that of
+        :meth:`insert_before`.
+
         :attr:`functions`, is entered. It runs before what is inserted at the first instruction, which a loop may come
         back to, and which waves of a kernel with preloaded arguments never run."""
         address = self._function(function or self.functions[0]).address
         return self._insert(Place(ENTRY, address), hook, args, priority)
 
     def insert_at_exit(self, hook: Any, *args: Any, function: Function | None = None, priority: int = 0) -> list[int]:
-        """Runs ``hook(*args)`` when a wave ends: before every ``s_endpgm`` of the kernel and of the functions that it
-        reaches. Or each time that ``function`` gives control back: before its returns and its jumps to other functions.
-        Gives the numbers of all these points."""
+        """Runs ``hook(*args)`` when a wave ends: before every ``s_endpgm`` of the kernel and of the functions that it reaches. Or
+        each time that ``function`` gives control back: before its returns and its jumps to other functions. Gives the
+        numbers of all these points. ``priority`` is that of :meth:`insert_before`."""
         if function is None:
             ends = [b for b in self.blocks if b.terminator == "end"]
         else:
@@ -138,9 +143,9 @@ class Kernel:
         return [self._insert(Place(BEFORE, b.instructions[-1].address), hook, args, priority) for b in ends]
 
     def replace(self, instr: Instruction, hook: Any, *args: Any, priority: int = 0) -> int:
-        """Runs ``hook(*args)`` in the place of ``instr``. What decides where control goes cannot be replaced, but for
-        conditional branches, which fall through then; nor what says which registers later instructions mean. If it is
-        rejected, the instruction stays."""
+        """Runs ``hook(*args)`` in the place of ``instr``. What decides where control goes cannot be replaced, but for conditional
+        branches, which fall through then; nor what says which registers later instructions mean. If it is rejected, the
+        instruction stays. ``priority`` is that of :meth:`insert_before`."""
         return self._insert(Place(INSTEAD, self._own(instr)), hook, args, priority)
 
     def remove(self, instr: Instruction) -> int:
@@ -149,10 +154,10 @@ class Kernel:
         return planner.remove(tool, self.name, Place(INSTEAD, self._own(instr)))
 
     def insert_asm(self, instr: Instruction, text: str, after: bool = False, priority: int = 0) -> int:
-        """Inserts instructions before or after ``instr``: assembly as LLVM has it, one a line (``;`` begins a comment).
+        """Inserts the instructions ``text`` before or after ``instr``: assembly as LLVM has it, one a line (``;`` begins a comment).
 
         They run as if the application had them: what they change stays changed, and no wait states or waits are added.
-        They cannot branch, nor refer to symbols.
+        They cannot branch, nor refer to symbols. ``priority`` is that of :meth:`insert_before`.
         """
         planner, tool = self._inserting()
         return planner.insert_assembly(tool, self.name, Place(AFTER if after else BEFORE, self._own(instr)), text, priority)

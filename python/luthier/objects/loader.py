@@ -95,11 +95,11 @@ class LoadedObject:
         return CodeObject(self.loader.core.code_object(self.number))
 
     def symbol(self, name: str) -> LoadedSymbol:
-        """A symbol that the object defines, local ones included."""
+        """The symbol ``name`` that the object defines, local ones included."""
         return self.loader.symbol(name, self)
 
     def resolve(self, name: str) -> int | None:
-        """The address that a symbol of the object stands for, defined in it or elsewhere. Once the loader is finalized."""
+        """The address that the symbol ``name`` of the object stands for, defined in it or elsewhere. Once the loader is finalized."""
         return self.loader.core.resolve(self.number, name)
 
     def __repr__(self) -> str:
@@ -224,8 +224,8 @@ class MockLoader:
         agent: int | None = None,
         executable: str = "default",
     ) -> int:
-        """Says where a symbol is that objects refer to, and gives its address: ``size`` bytes at ``address``, or a variable
-        with the contents ``data`` that the loader keeps. For one agent, or for all. It may stand for a symbol of any type.
+        """Says where the symbol ``name`` is that objects refer to, and gives its address: ``size`` bytes at ``address``, or a variable
+        with the contents ``data`` that the loader keeps. For one ``agent``, or for all, of the executable ``executable``. It may stand for a symbol of any type.
         """
         if (address is None) == (data is None):
             raise ArgumentError(f"external {name}: either an address or data")
@@ -257,12 +257,12 @@ class MockLoader:
         return _symbol(facts, self.objects, self.core.executables)
 
     def read_symbol(self, name: str, object: LoadedObject | None = None) -> bytes:
-        """The contents of a variable."""
+        """The contents of the variable ``name``, of ``object`` if given."""
         symbol = self.symbol(name, object)
         return self.memory.read(symbol.address, symbol.size)
 
     def write_symbol(self, name: str, data: bytes, object: LoadedObject | None = None) -> None:
-        """New contents for a variable, all of it."""
+        """New contents ``data`` for the variable ``name``, all of it; of ``object`` if given."""
         symbol = self.symbol(name, object)
         if len(data) != symbol.size:
             raise ArgumentError(f"symbol {name} has {symbol.size} bytes, not {len(data)}")

@@ -100,7 +100,7 @@ class Case:
         return sum(region.size for region in self.regions)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the file: whole, or not at all. ArgumentError where it cannot be written."""
+        """Writes the file ``path``: whole, or not at all. ArgumentError where it cannot be written."""
         from ..base.outputs import Outputs
 
         with Outputs() as outputs:
@@ -152,7 +152,7 @@ class Case:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Case:
-        """Reads a file. CaseError for one that is no case, is damaged, or is of another version."""
+        """Reads the file ``path``. CaseError for one that is no case, is damaged, or is of another version."""
         try:
             with open(path, "rb") as file:
                 return cls.read(file, os.fspath(path))
@@ -161,7 +161,7 @@ class Case:
 
     @classmethod
     def read(cls, file: IO[bytes], name: str = "the case") -> Case:
-        """As :meth:`open`, of a file that is open."""
+        """As :meth:`open`, of a ``file`` that is open; errors call it ``name``."""
         try:
             with zipfile.ZipFile(file) as archive:
                 return _Reader(archive).case()
@@ -171,7 +171,7 @@ class Case:
             raise CaseError(f"{name} is no case file, or is damaged: {error}") from None
 
     def with_regions(self, regions: tuple[Region, ...]) -> Case:
-        """The same launch with other memory."""
+        """The same launch with the memory ``regions``."""
         return replace(self, regions=regions)
 
     def __repr__(self) -> str:

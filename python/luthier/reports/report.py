@@ -93,7 +93,7 @@ class Report:
         self._result: Any = None
 
     def table(self, title: str, rows: Mapping[Any, Any] | Iterable[Any], headers: Sequence[str] = ()) -> None:
-        """Adds a table. ``rows`` is a mapping (two columns) or an iterable of rows; a single value is a row of one."""
+        """Adds the table ``title``. ``rows`` is a mapping (two columns) or an iterable of rows; a single value is a row of one. ``headers`` are those of the columns."""
         if isinstance(rows, Mapping):
             rows = rows.items()
         listed = [tuple(row) if isinstance(row, (tuple, list)) else (row,) for row in rows]
@@ -114,13 +114,14 @@ class Report:
         combine: Literal["sum", "max"] = "sum",
         about: str = "",
     ) -> None:
-        """Adds a column for annotated code: a number for each instruction, by the address that the application has it at."""
+        """Adds the column ``title`` for annotated code: ``values`` has a number for each instruction, by the address that the application has
+        it at. ``unit``, ``combine`` and ``about`` are those of :class:`Column`."""
         if combine not in ("sum", "max"):
             raise ValueError(f"column {title!r}: combine={combine!r}: sum or max")
         self.columns.append(Column(title, {int(address): value for address, value in values.items()}, unit, combine, about))
 
     def records(self, title: str, columns: Mapping[str, Any]) -> None:
-        """Adds rows by the thousand, as an array for each column (of NumPy or pyarrow, or a list): ``--out`` and
+        """Adds rows by the thousand under ``title``: ``columns`` has an array for each column (of NumPy or pyarrow, or a list): ``--out`` and
         :meth:`to_arrow` have them, terminals and pages do not."""
         lengths = {name: len(values) for name, values in columns.items()}
         if len(set(lengths.values())) > 1:
@@ -128,7 +129,7 @@ class Report:
         self.data.append(Records(title, columns))
 
     def plot(self, title: str, spec: Mapping[str, Any]) -> None:
-        """Adds a picture: a specification of Vega-Lite with its data in it. Nothing is drawn before the page is opened."""
+        """Adds a picture: ``spec`` is a specification of Vega-Lite with its data in it, ``title`` its heading. Nothing is drawn before the page is opened."""
         self.plots.append(Plot(title, dict(plain(spec))))
 
     def __repr__(self) -> str:
@@ -178,7 +179,7 @@ class Report:
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Report:
-        """The report that :meth:`to_dict` has told of, without its :attr:`result`."""
+        """The report that :meth:`to_dict` has told of in ``data``, without its :attr:`result`."""
         made = cls(data["tool"])
         for table in data["tables"]:
             made.table(table["title"], table["rows"], table["headers"])

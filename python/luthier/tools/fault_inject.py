@@ -174,11 +174,19 @@ def campaign(
     """Runs a kernel on the mock device again and again, each time with one bit flipped, and compares its arrays with those of a
     run without.
 
-    A fault is one of the results, each as likely as any other, that the kernel's active lanes write into vector registers: of
-    all instructions, or of those for which ``only`` is true. ``args`` makes the arguments anew for each run; ``launch`` are the
-    keywords of a launch; ``progress`` is called with the number of runs done, and of all. A run is a ``hang`` when it takes ten times the instructions of the one without, or waits for what
+    A fault is one of the results, each as likely as any other, that the kernel's active lanes write into vector registers: of all instructions, or of those that ``only`` chooses. A run is a ``hang`` when it takes ten times the instructions of the one without, or waits for what
     does not come.
 
+    :param processor: of the mock device.
+    :param code_object: a code object, the path of a file, or bytes.
+    :param kernel: its name.
+    :param args: makes the arguments anew for each run.
+    :param runs: how many.
+    :param seed: chooses the faults.
+    :param only: says of an instruction whether its results are among those to choose from.
+    :param progress: is called with the number of runs done, and of all.
+    :param launch: the keywords of a launch.
+    :returns: what became of the runs.
     :raises ArgumentError: for ``runs`` below 1, and where there is no result to choose.
     :raises DeviceError: where the kernel does not run without a fault.
     """

@@ -177,9 +177,11 @@ def programs(
     """Launches a kernel and tells it in Triton's terms: ``luthier.triton.programs(kernel[grid], x, out, n, BLOCK=128,
     needs={"flops": n})``.
 
-    ``needs`` says what the algorithm needs, any of ``flops``, and ``loaded`` and ``stored`` in bytes. ``limit`` is how many events of a kind
-    each of the device's threads keeps; the rest is handed on to ``launcher``.
-
+    :param launcher: ``kernel[grid]``.
+    :param args: the kernel's arguments.
+    :param needs: what the algorithm needs, any of ``flops``, and ``loaded`` and ``stored`` in bytes.
+    :param limit: events of a kind that each of the device's threads keeps.
+    :param constants: handed on to ``launcher``.
     :returns: flops and bytes by program, tensor and line.
     :raises ArgumentError: where nothing is launched, events were lost, and for other names in ``needs``.
     """

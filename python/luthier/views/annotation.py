@@ -36,6 +36,8 @@ class Annotation:
     instructions. ``sources`` replaces the beginnings of paths of source files: ``{"/build": "/home/me/src"}``.
 
     >>> lt.Annotation("vecadd.hsaco", kernels=["vecadd"]).save("vecadd.html")
+
+    ``title`` is what stands on top.
     """
 
     def __init__(
@@ -137,7 +139,7 @@ class Annotation:
         return data
 
     def file_text(self, path: str) -> list[str] | None:
-        """The lines of a source file, where it is there."""
+        """The lines of a source file, where it is there. ``path`` is as the debug information has it."""
         for old, new in self._sources.items():
             if path.startswith(old):
                 path = new + path[len(old) :]
@@ -166,7 +168,7 @@ class Annotation:
         }  # fmt: skip
 
     def text(self, color: bool = False) -> str:
-        """For a terminal."""
+        """For a terminal, with ``color`` in colours."""
         from .annotation_text import text
 
         return text(self.to_dict(), color)
@@ -178,7 +180,7 @@ class Annotation:
         return page(self)
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:
-        """Writes it to a file: as HTML, JSON or text, by ``format`` or by the file's name."""
+        """Writes it to the file ``path``: as HTML, JSON or text, by ``format`` or by the file's name."""
         name = os.fspath(path)
         chosen = format or next((f for f, ends in FORMATS.items() if name.lower().endswith(ends)), None)
         if chosen not in FORMATS:

@@ -133,8 +133,12 @@ class Difference:
 
 
 def difference_of_runs(left: RunResult, right: RunResult, column: str | None = None) -> Difference:
-    """Two launches' kernels, with a column of the tools that watched both: the first that both have, unless it is named.
+    """Two launches' kernels, with a column of the tools that watched both.
 
+    :param left: one.
+    :param right: the other.
+    :param column: its title; the first that both have.
+    :returns: both, side by side.
     :raises ArgumentError: where the two have no such column.
     """
     kernels = [result.module.code_object.kernel(result.kernel) for result in (left, right)]
