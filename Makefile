@@ -116,7 +116,7 @@ lint: setup
 	$(BIN)/python -m mypy.stubtest luthier._core
 	$(BIN)/basedpyright
 	$(BIN)/pydoclint --quiet python/luthier
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --document-private-items --quiet
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --document-private-items --quiet
 
 clean:
 	rm -rf target .venv dist .pytest_cache python/luthier/*.so $(DRIVER) $(EXAMPLES)

@@ -70,7 +70,7 @@ impl Count {
             self.rounds.set(self.rounds.get().wrapping_add(1));
         }
     }
-    /// Signals [22:16], members [10:4], valid 0.
+    /// Signals \[22:16\], members \[10:4\], valid 0.
     fn state(&self) -> u32 {
         (self.signals.get() & 0x7f) << 16 | (self.members.get() & 0x7f) << 4 | 1
     }

@@ -93,7 +93,7 @@
 //! | [`mem`] | memory instructions |
 //! | [`strict`], [`report`] | what strict mode checks, what a launch reports |
 //! | [`poison`] | overwriting registers that are claimed to be dead |
-//! | [`coverage`] | which opcodes are implemented |
+//! | [`coverage`](mod@coverage) | which opcodes are implemented |
 //! | [`error`] | why the device refuses or stops |
 
 // Loops over lanes index several rows by lane.

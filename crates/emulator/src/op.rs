@@ -111,8 +111,8 @@ bitflags::bitflags! {
     }
 }
 
-/// The modifiers of a `raw_mods` operation in `imm`: neg [2:0], abs or neg_hi [5:3], op_sel [9:6], op_sel_hi [12:10],
-/// clamp 13, omod [15:14], cbsz [18:16], abid [22:19], blgp [25:23].
+/// The modifiers of a `raw_mods` operation in `imm`: neg \[2:0\], abs or neg_hi \[5:3\], op_sel \[9:6\], op_sel_hi \[12:10\],
+/// clamp 13, omod \[15:14\], cbsz \[18:16\], abid \[22:19\], blgp \[25:23\].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RawMods(pub u64);
 

@@ -16,7 +16,7 @@ pub(crate) struct Draft {
     pub name: String,
     pub is_kernel: bool,
     pub named: bool,
-    /// A kernel that is given the descriptor of its scratch memory, in s[0:3].
+    /// A kernel that is given the descriptor of its scratch memory, in s\[0:3\].
     pub private_buffer: bool,
     /// A kernel that other code calls or jumps to as well: nothing is known of how it starts.
     pub also_called: bool,

@@ -30,7 +30,7 @@
 //! | `taken` | which functions something may hold the address of |
 //! | [`loops`], `dominators` | which blocks go round |
 //! | [`mask`], `exec` | what is known of EXEC |
-//! | [`pending`], [`wait`] | memory results that may still be under way, and the counters of them |
+//! | [`pending`], `wait` | memory results that may still be under way, and the counters of them |
 //! | [`live`] | live registers, per lane side |
 //! | `origin` | instrumented code: the application's instructions and the inserted ones |
 //! | [`listing`], [`export`], [`mir`] | annotated text, JSON, DOT, LLVM MIR |

@@ -1,7 +1,7 @@
 //! Spills: loads and stores of whole VGPRs at places of scratch memory that are known apart from where the stack is.
 //!
 //! Scratch belongs to one lane each, and nothing but scratch and FLAT instructions reaches it; LDS and global memory are
-//! elsewhere. Buffer instructions reach it through the descriptor that a kernel may be given in s[0:3].
+//! elsewhere. Buffer instructions reach it through the descriptor that a kernel may be given in s\[0:3\].
 
 use luthier_isa::{Field, Flags, Generation, Inst, Operand, Reg, RegRange};
 
@@ -85,7 +85,7 @@ fn offset(inst: &Inst, generation: Generation) -> Option<i32> {
     Some((raw << (32 - width)) as i32 >> (32 - width))
 }
 
-/// The last word of the descriptor that a kernel is given in s[0:3], if it asks for it.
+/// The last word of the descriptor that a kernel is given in s\[0:3\], if it asks for it.
 pub(crate) const PRIVATE: Value = Value::Entry { unit: 3, plus: 0 };
 
 /// The instruction may write scratch memory.

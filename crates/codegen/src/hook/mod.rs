@@ -14,7 +14,7 @@
 //! | `signs` | zeros keep their signs |
 //! | `offsets` | constant offsets become relocation addends |
 //! | `bitcode`, `library`, `inline_asm` | hooks that are LLVM IR already, and what they may not ask for |
-//! | `globals`, [`contents`] | a module's variables and constants; what it has |
+//! | `globals`, [`contents`](mod@contents) | a module's variables and constants; what it has |
 //! | `stack`, `constants`, `scratch_base` | memory of each lane, and read-only memory |
 //! | `llvm`, `compile`, `own_process` | LLVM: IR to object; of code of others in a process of its own |
 //! | `jobs` | what LLVM is at work on when the process ends |

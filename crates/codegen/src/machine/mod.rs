@@ -9,7 +9,7 @@
 //! | [`convention`] | what a called function may change |
 //! | [`cures`] | what waits for what hazards ask for |
 //! | [`entry`] | kernels that ask for more than their code does |
-//! | [`file`] | register files |
+//! | [`file`](mod@file) | register files |
 //! | `initial` | what a wave finds in its registers |
 //! | [`known`] | instructions that were built lately, and what hazards make of them |
 //! | [`operations`] | the instructions that placement writes itself |

@@ -19,7 +19,7 @@
 //! | [`division`] | the steps of the division sequence |
 //! | [`dot`] | sums of products in RDNA3's and RDNA4's fixed point |
 //! | [`transcendental`] | exp2, log2, sine, cosine |
-//! | [`unit`] | the transcendental unit of RDNA3 and RDNA4, bit for bit |
+//! | [`unit`](mod@unit) | the transcendental unit of RDNA3 and RDNA4, bit for bit |
 //! | [`trig`] | the bits of 2/pi |
 
 pub mod division;

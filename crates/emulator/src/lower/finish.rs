@@ -87,7 +87,7 @@ fn overflow(op: &Op, round: Round, saturate: bool) -> Overflow {
     Overflow { round: if op.imm & 16 != 0 { Round::NearestEven } else { round }, saturate }
 }
 
-/// dst = src0 with omod (imm [1:0]) and clamp (imm bit 2), f32. RDNA's factors are in [`factor`]. Of gfx9, scaled results
+/// dst = src0 with omod (imm \[1:0\]) and clamp (imm bit 2), f32. RDNA's factors are in [`factor`]. Of gfx9, scaled results
 /// lose the sign of a zero, and denormals are flushed behind the factor, not before it: what an operation leaves denormal
 /// that keeps them (a conversion of bf16) may be scaled to something else. (The CDNA3 manual: applied, and denormals
 /// flushed.)

@@ -155,7 +155,7 @@ pub(super) fn dpp_enabled(row_mask: u32, bank_mask: u32) -> u64 {
     (0..64).filter(|i| row_mask >> (i / 16) & 1 != 0 && bank_mask >> (i % 16 / 4) & 1 != 0).fold(0, |m, i| m | 1 << i)
 }
 
-/// dst = src0 permuted by imm (the control field [15:0], bound_ctrl 16, fetch from inactive lanes 17), on the lanes of
+/// dst = src0 permuted by imm (the control field \[15:0\], bound_ctrl 16, fetch from inactive lanes 17), on the lanes of
 /// imm2.
 /// Narrows EXEC to the lanes that are written; [`RestoreExec`] puts it back. `sdst` 0: the first of two rows, which
 /// leaves EXEC alone.

@@ -49,8 +49,8 @@ const K: usize = 128;
 type Matrix = Factors<K>;
 
 /// What an instruction says of A (`side` 0) and B (1), in the micro-op's second immediate:
-/// the rows that hold the scales [15:0], [31:16]; whether lanes 16 to 31 do 32, 33; the formats of the scales [35:34],
-/// [37:36]; the formats of the matrices [42:40], [45:43]; how many elements share a scale [55:48], zero if there is none.
+/// the rows that hold the scales \[15:0\], \[31:16\]; whether lanes 16 to 31 do 32, 33; the formats of the scales \[35:34\],
+/// \[37:36\]; the formats of the matrices \[42:40\], \[45:43\]; how many elements share a scale \[55:48\], zero if there is none.
 #[derive(Clone, Copy)]
 struct Controls(u64);
 

@@ -6,7 +6,7 @@
 //! ([`super::flat_lanes`]), which Triton's kernels for gfx1250 count on. Of four bits sixteen elements a lane, exchanged by
 //! the whole wave: hipBLASLt's kernels, which run on the hardware, give lanes 0-7 the addresses of rows 0 to 7 along K,
 //! lanes 8-15 those of rows 32 to 39, the upper half of the wave those of rows 8 to 15 and 40 to 47 (tensilelite,
-//! `_b64_base_addrs_fp4`), and need in each lane, as matrix operations do ([`crate::matrix::wmma1250`]), rows 0 to 15 in the
+//! `_b64_base_addrs_fp4`), and need in each lane, as matrix operations do (`crate::matrix::wmma1250`), rows 0 to 15 in the
 //! lower half of the wave and rows 32 to 47 in the upper one. Where the elements of six bits go no kernel says. Unless EXEC
 //! is zero all lanes take part (ROCm/llvm-project#4450, AMD's translator of these instructions).
 //!

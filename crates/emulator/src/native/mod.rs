@@ -16,7 +16,7 @@
 //! |---|---|
 //! | [`forms`] | what each operation computes |
 //! | [`graph`] | a run as a graph of values |
-//! | [`emit`], [`machine`] | from a graph to instructions; which instructions the host has |
+//! | [`emit`], [`machine`](mod@machine) | from a graph to instructions; which instructions the host has |
 //! | [`pages`] | memory for code |
 //! | [`run`] | executing it |
 

@@ -2,7 +2,7 @@
 //! over the halves of a wave of 64.
 //!
 //! Sources: the pseudocode of AMD's Vega, CDNA and RDNA manuals. The stack's depth is in MODE; entry n is in the four SGPRs
-//! from s[4n] on: an address, and the lanes that go on there.
+//! from s\[4n\] on: an address, and the lanes that go on there.
 
 use luthier_isa::op::Op as IsaOp;
 

@@ -19,7 +19,7 @@ enum Register {
     ScratchBase(u8),
     /// A clock: this many bits of it, from this one on.
     Cycles(u32, u32),
-    /// Whether the workgroup is of a cluster [9:6], and its rank in that [24:21].
+    /// Whether the workgroup is of a cluster \[9:6\], and its rank in that \[24:21\].
     Cluster,
     /// What is not modelled, and reads as zero.
     Zero,
@@ -54,7 +54,7 @@ fn register(generation: Generation, id: u64) -> Option<Register> {
     })
 }
 
-/// id [5:0], offset [10:6], size - 1 [15:11]
+/// id \[5:0\], offset \[10:6\], size - 1 \[15:11\]
 fn field(simm: u64) -> (u64, u32, u32) {
     let size = (simm >> 11 & 31) as u32 + 1;
     (simm & 63, (simm >> 6 & 31) as u32, if size == 32 { !0 } else { (1 << size) - 1 })

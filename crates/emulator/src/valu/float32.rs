@@ -96,7 +96,7 @@ fn trig(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64, known: impl Fn(u32, [bool
     let keep = [w.mode.denorm_in32(), w.mode.denorm_out32()];
     trans(w, op, f, |x| known(x, keep))
 }
-/// Whether [`unit`] has this processor's transcendental functions.
+/// Whether [`unit`](mod@unit) has this processor's transcendental functions.
 pub(super) fn unit_is_known(w: &Wave) -> bool {
     matches!(w.generation, Generation::Gfx11 | Generation::Gfx12)
 }

@@ -1,7 +1,7 @@
 //! Data races in device memory.
 //!
 //! Two accesses to the same bytes by different waves race if one of them writes, not both are atomic, and nothing orders
-//! them. Within a workgroup, barriers and atomics order ([`Order`]). Between workgroups it takes what LLVM's memory model
+//! them. Within a workgroup, barriers and atomics order (`Order`). Between workgroups it takes what LLVM's memory model
 //! asks for: the writer waits for what it has done (and, on some processors, writes caches back), then writes an atomic
 //! variable; the reader reads that with an access that reaches as far, waits for it, and invalidates its caches. So a wave
 //! that writes *tells* something ([`known::Told`]); one that reads with an atomic access has *looked*, and *acquires* what
