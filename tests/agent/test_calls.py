@@ -39,7 +39,7 @@ class Queues(lt.Tool):
         report.result = self.seen
 
 class Refuse(lt.Tool):
-    """No memory of some size for anybody."""
+    """Memory of some size is refused."""
 
     hip = ["hipMalloc"]
     phases = ("enter",)
@@ -49,7 +49,7 @@ class Refuse(lt.Tool):
             call.skip(2)
 
 class Answer(lt.Tool):
-    """Memory of some size is there, and nobody is told."""
+    """Memory of some size is there, and the function says that it is not."""
 
     hip = ["hipMalloc"]
     phases = ("exit",)

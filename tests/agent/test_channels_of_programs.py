@@ -11,7 +11,7 @@ import rocm
 
 import luthier as lt
 
-#: The deep run: so many kills.
+#: The deep run: how many kills.
 KILLS = int(os.environ.get("LUTHIER_KILLS", "3"))
 
 

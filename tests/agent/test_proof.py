@@ -172,7 +172,7 @@ def test_handlers_of_the_application_may_wait_for_launches(tool):
 
 @pytest.mark.parametrize("tool", [Waves, Ends])
 def test_an_application_may_be_further_ahead_than_its_queue_has_room_for(tool):
-    """ROCr 5.2 ends a program of which two packets of one doorbell find no room behind an intercepted queue."""
+    """ROCr 5.2 ends a program when two packets of one doorbell find no room behind an intercepted queue."""
     variables = {"MODULE": str(rocm.code_object("vecadd")), "LAUNCHES": "320"}
     alone = rocm.mock(rocm.host("ahead"), **variables)
     assert alone.stdout == "320 launches, 0 sums wrong\n", alone.stderr

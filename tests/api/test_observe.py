@@ -98,7 +98,7 @@ def test_snapshots_hold_registers():
 def test_the_limit_holds():
     module, launch = _vecadd()
     trace = module.trace(**launch, events=["instructions"], limit=10)
-    # Each worker keeps so many.
+    # Each worker keeps up to the limit.
     kept = len(trace.instructions)
     assert 10 <= kept < trace.result.instructions
     assert trace.dropped >= trace.result.instructions - kept

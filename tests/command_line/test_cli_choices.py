@@ -85,7 +85,7 @@ def test_a_terminal_gets_the_list_through_the_pager(templates, tmp_path):
     )
     os.close(theirs)
     said = b""
-    # Linux ends a terminal that nobody writes to any more with an error.
+    # Linux ends a terminal that no process writes to any more with an error.
     with contextlib.suppress(OSError):
         while part := os.read(ours, 4096):
             said += part

@@ -29,7 +29,7 @@ def test_a_signal_leaves_no_file_behind(number, tmp_path):
     out = tmp_path / "out.json"
 
     def heard():
-        # Whoever runs the tests may ignore it (nohup), which children inherit.
+        # The shell that runs the tests may ignore it (nohup), which children inherit.
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
     process = subprocess.Popen(

@@ -124,7 +124,7 @@ def _packed(lanes: np.ndarray, bits: int) -> np.ndarray:
 
 
 def _halves(matrix: np.ndarray, turn: int) -> np.ndarray:
-    """Rows of A, or columns of B, (16, k) in lanes: the halves of the wave have turns of so many elements."""
+    """Rows of A, or columns of B, (16, k) in lanes: the halves of the wave have turns of this many elements."""
     return matrix.reshape(16, -1, 2, turn).transpose(2, 0, 1, 3).reshape(LANES, -1)
 
 

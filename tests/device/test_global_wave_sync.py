@@ -84,7 +84,7 @@ KERNEL bulk(u32 *data, u32 *out, u32 resource) {
         out[global_x()] = LOAD(data + local_x()) + group_x();
     }
 }
-// All that wait are let go on, once so many do.
+// All that wait are let go on, once as many as it takes do.
 KERNEL release(u32 *come, u32 *out, u32 resource) {
     u32 last = GROUPS_X - 1;
     if (local_x() != 0) return;
@@ -215,7 +215,7 @@ def test_every_wave_comes_by_itself(target: str, threads: int) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_an_init_kernel_comes_before_a_cooperative_one(target: str) -> None:
-    """As AMD's runtime has it; where the kernel has said another number, that counts, and nobody ever comes."""
+    """As AMD's runtime has it; where the kernel has said another number, that counts, and no wave ever comes."""
     module = _load(target)
     start = _numbers(40 * 64)
     _init(module, 39)
@@ -282,7 +282,7 @@ def test_who_waits_for_ever_is_told(target: str, threads: int) -> None:
         module.run("by_wave", grid=data.size, block=64, args=args)
     _init(module, 3, 4)
     out = np.zeros(64, np.uint32)
-    with pytest.raises(lt.DeviceError, match=r"ds_gws_sema_p.*the semaphore of resource 4, which nobody gives anything"):
+    with pytest.raises(lt.DeviceError, match=r"ds_gws_sema_p.*the semaphore of resource 4, which no wave gives anything"):
         module.run("take", grid=64 * 64, block=64, args=[out, np.uint32(4)])
 
 
@@ -370,7 +370,7 @@ def test_waiting_waves_are_watched_and_stepped(target: str) -> None:
     with module.session("take", **take) as session:
         while session.workgroup is not None:
             session.step()
-    # A session has resources of its own: what it has taken is there still, and what it leaves undone disturbs nobody.
+    # A session has resources of its own: what it has taken is there still, and what it leaves undone disturbs no launch.
     module.run("take", **take)
     with module.session("take", **take) as session:
         with pytest.raises(lt.DeviceError, match="waits for the semaphore of resource 1"):
@@ -394,7 +394,7 @@ def _side_by_side(works: list[Callable[[], object]]) -> None:
 
 
 def test_launches_of_several_threads() -> None:
-    """Cooperative ones come one after the other; others run side by side, and wait for nobody but their own waves."""
+    """Cooperative ones come one after the other; others run side by side, and wait for their own waves only."""
     module = _load("gfx90a")
     starts = [_numbers(groups * 64) for groups in (30, 50, 70, 90)]
     data = [start.copy() for start in starts]

@@ -174,7 +174,9 @@ def test_what_an_output_lets_go_of_stays_while_a_kernel_runs():
         device.run(build(SAY), "say", blocks=400, block=64, args=[address, np.int32(7)])
 
 
-@pytest.mark.parametrize("service, what", [(1, "a call of a function"), (4, "the address sanitizer"), (9, "nobody has defined")])
+@pytest.mark.parametrize(
+    "service, what", [(1, "a call of a function"), (4, "the address sanitizer"), (9, "LLVM does not define")]
+)
 def test_other_services_are_refused_by_name(service, what):
     source = f"""
     typedef long answer __attribute__((ext_vector_type(2)));

@@ -232,7 +232,7 @@ def test_transposing_loads() -> None:
 
 @pytest.mark.parametrize("wave", (32, 64))
 def test_signals(wave: int) -> None:
-    """One wave of four is told that it was the first to signal; afterwards nobody has."""
+    """One wave of four is told that it was the first to signal; afterwards no wave has."""
     first, state = np.zeros(3, np.uint32), np.zeros(4 * wave, np.uint32)
     launch = SimpleNamespace(kernel="signals", grid=(4 * wave,), block=(4 * wave,), args=[first, state])
     flags = ("-mwavefrontsize64", "-DWAVE64") if wave == 64 else ()

@@ -100,7 +100,7 @@ def test_two_views_of_a_buffer_are_one_memory(device, vecadd):
 
 
 def _part(page, offset, size):
-    """An array that owns some bytes of another, as far as anybody can tell."""
+    """An array that owns some bytes of another, as far as it shows."""
     return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(page.ctypes.data + offset))
 
 

@@ -12,7 +12,7 @@ import luthier as lt
 
 N = 64
 U32 = np.random.default_rng(3).integers(0, 1 << 32, N, np.uint32)
-#: Numbers of which many are the same, for match_any.
+#: Numbers, many of them the same, for match_any.
 FEW = np.random.default_rng(4).integers(0, 5, N, np.uint64) << np.uint64(40)
 F32 = np.random.default_rng(5).normal(0, 1e6, N).astype(np.float32)
 LANES = np.random.default_rng(6).integers(0, 70, N, np.uint32)

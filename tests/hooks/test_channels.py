@@ -13,10 +13,10 @@ from test_waves import MASKS, SOURCE
 
 import luthier as lt
 
-#: The deep run: so many records.
+#: The deep run: how many records.
 RECORDS = int(os.environ.get("LUTHIER_RECORDS", "0"))
 
-#: Every wave comes to the place so many times.
+#: How often every wave comes to the place.
 LOOP = """
 KERNEL loop(u32 n, u64 mask) {
     u32 i = global_x();

@@ -63,7 +63,7 @@ def test_a_store_past_an_array_is_a_finding_with_the_array_and_the_hooks_line(ta
     assert finding["source_text"] == "first[index] = 5"
     assert frame["function"].endswith("Past.touch")
     assert "past.first" in str(finding) and f"{__file__}:{frame['line']}" in str(finding)
-    assert list(tool.second) == [1] + 9 * [0], "a red zone is nobody's"
+    assert list(tool.second) == [1] + 9 * [0], "a red zone belongs to no variable"
 
 
 def test_all_that_is_inside_is_no_finding():

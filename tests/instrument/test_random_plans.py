@@ -1,4 +1,4 @@
-"""Random plans on code that nobody wrote for them: Triton's kernels of the corpus, and random C programs.
+"""Random plans on code that was not written for them: Triton's kernels of the corpus, and random C programs.
 
 Original against instrumented: strict mode finds nothing new, memory is the same bit for bit, and the application's
 instructions are as many. ``LUTHIER_PLANS=N`` is the deep run: N plans for each kernel and for each seed of programs,

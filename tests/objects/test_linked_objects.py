@@ -17,7 +17,7 @@ UNUSED = ".globl UNDEF\n"
 
 
 def linked(tmp_path, count: int, more: str = UNUSED):
-    """An object of so many compilations, each of a kernel that adds its number."""
+    """An object of several compilations, each of a kernel that adds its number."""
     target = ["-target", "amdgcn-amd-amdhsa", "-mcpu=gfx90a"]
     objects = []
     for n in range(count):

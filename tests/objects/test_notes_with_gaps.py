@@ -12,7 +12,7 @@ import luthier as lt
 
 @pytest.fixture(params=[b".offset", b".size", b".value_kind"], ids=lambda key: key.decode())
 def gap(request, tmp_path):
-    """An object whose arguments have no such key, but another that nobody knows, and the key's name."""
+    """An object whose arguments have no such key, but another that no loader knows, and the key's name."""
     key = request.param
     data = compiled.code_object("vecadd").read_bytes()
     damaged = data.replace(bytes([0xA0 | len(key)]) + key, bytes([0xA0 | len(key)]) + b"." + b"x" * (len(key) - 1))

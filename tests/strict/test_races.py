@@ -138,7 +138,7 @@ CASE(split_reduction) {
 }
 BOTH(split_reduction)
 
-// Whoever learns that a flag was seen may write it.
+// A thread that learns that a flag was seen may write it.
 CASE(flag_reset) {
     if (local_x() != 0)
         return;

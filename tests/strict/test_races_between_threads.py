@@ -70,7 +70,7 @@ KERNEL all_to_all(u32 *data, u32 *flags, u32 *out) {
     out[me * 32 + lane] = sum;
 }
 
-// The one to be served is stored by whoever was served.
+// The one to be served is stored by the thread that was served.
 KERNEL tickets(u32 *data, u32 *flags, u32 *out) {
     u32 lane = local_x();
     for (u32 round = 0; round < 32; round++) {
@@ -87,7 +87,7 @@ KERNEL tickets(u32 *data, u32 *flags, u32 *out) {
 }
 """
 
-# What is in the first words of which buffer.
+# What is in the first words of each buffer.
 EXPECTED = {
     "equal_values": ("data", np.arange(4096).reshape(8, 512).T.ravel()),
     "boxes": ("out", np.concatenate([np.zeros(2 * LANES), np.tile(64 * np.arange(LANES), 2)])),

@@ -405,7 +405,7 @@ def fill(rng: random.Random, template: str, target: str, wave: int) -> str:
 def is_needless(target: str, wave: int, lines: list[str], at: int, piece: str) -> bool:
     """llc puts it there, but nothing in the sequence needs it, or AMD's manuals do not ask for it."""
     if target in ("gfx1100", "gfx1151") and wave == 64 and piece.startswith("s_waitcnt_depctr"):
-        # Behind a write of a mask llc waits whether anybody reads it or not.
+        # Behind a write of a mask llc waits whether an instruction reads it or not.
         return piece.split()[1] != "0xf9f"
     if target in ("gfx942", "gfx950") and lines[at - 1].startswith("v_dot2_"):
         # llc takes the default op_sel_hi of a packed instruction for the bit that says which half is written.

@@ -1,5 +1,5 @@
 """Every order of a few steps, by exploring schedules: the classic litmus tests have the outcomes that they may have and no
-other, planted faults are found within so many schedules, and what libraries build of atomics is clean.
+other, planted faults are found within a number of schedules, and what libraries build of atomics is clean.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def programs():
 
 
 def outcomes(module: lt.Module, name: str, scope: str, lds: bool, fenced: bool, count: int) -> set[litmus.Outcome]:
-    """What a litmus test has come to under so many schedules."""
+    """What a litmus test has come to under a number of schedules."""
     threads = len(litmus.PROGRAMS[name].threads)
     blocks, waves = (threads, 1) if scope == "agent" else (1, threads)
     kernel = f"{name}_{scope}_{'lds' if lds else 'global'}_{'fenced' if fenced else 'relaxed'}"

@@ -1,7 +1,7 @@
 //! Translated code, which all workers of all launches on a device share.
 //!
 //! What a block of micro-ops depends on, besides the instructions in memory, is its [`Key`]; a device keeps one [`Code`]
-//! for each. Blocks are translated once and never change, so that workers run them without asking anybody; how often
+//! for each. Blocks are translated once and never change, so that workers run them without asking each other; how often
 //! each one ran, workers count for themselves ([`crate::program`]).
 //!
 //! Blocks may overlap: a branch into the middle of one starts another.

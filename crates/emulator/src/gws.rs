@@ -288,7 +288,7 @@ impl Gws {
                 let waves = |n: u32| if n == 1 { "1 wave".to_owned() } else { format!("{n} waves") };
                 format!("the barrier of resource {number}, where {} wait for {} more", waves(here), waves(more))
             }
-            (Ticket::Semaphore(..), _) => format!("the semaphore of resource {number}, which nobody gives anything"),
+            (Ticket::Semaphore(..), _) => format!("the semaphore of resource {number}, which no wave gives anything"),
             _ => format!("resource {number}"),
         }
     }

@@ -65,7 +65,7 @@ pub struct Shared {
     pub prints: Option<PrintBuffer>,
 }
 
-/// What tells launches apart, whoever makes them.
+/// What tells launches apart, however they are made.
 pub struct Terms {
     pub dispatch: Dispatch,
     pub memory: Memory,

@@ -239,7 +239,7 @@ fn opcodes(
     Ok(whole.iter().map(|m| (m.cpu, m.wave)).zip(probed).collect())
 }
 
-/// Asks for each mode, so many at a time.
+/// Asks for each mode, some at a time.
 fn in_parallel<T: Send>(
     modes: &[&Mode],
     at_once: usize,

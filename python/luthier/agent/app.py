@@ -245,7 +245,7 @@ class App:
     def _entry(self, said: dict[str, Any]) -> _Wanted:
         entry = self._wanted.get(said["function"])
         if entry is None or len(said["words"]) != entry.function.words:
-            raise WireError(f"a call of the function {said['function']}, of which nobody wants to know")
+            raise WireError(f"a call of the function {said['function']}, which no tool asked for")
         return entry
 
     def _hand(self, entry: _Wanted, call: Call, phase: str) -> None:

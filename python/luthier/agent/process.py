@@ -232,7 +232,7 @@ class Process:
     def _watched(self, said: dict[str, Any]) -> Watched:
         watched = self._by_slot.get(said["slot"])
         if watched is None:
-            raise WireError(f"a launch of slot {said['slot']}, of which nobody wants to know")
+            raise WireError(f"a launch of slot {said['slot']}, which no tool asked for")
         return watched
 
     def _hear_launched(self, said: dict[str, Any]) -> None:

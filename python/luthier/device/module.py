@@ -199,10 +199,10 @@ class Module:
         if told.kinds is not None:
             raise ArgumentError("a session is not judged: strict= is for run and trace")
         if told.schedule is not None:
-            raise ArgumentError("a session has no schedule, whoever steps says whose turn it is: schedule= is for run and trace")
+            raise ArgumentError("a session has no schedule: its steps say whose turn it is, and schedule= is for run and trace")
         variant = self.chosen(told)
         if variant.sources:
-            raise ArgumentError("a session has nobody who reads a tool's channels: they are for run and trace")
+            raise ArgumentError("a session does not read a tool's channels: they are for run and trace")
         runs, packed = self._prepare(told, variant)
         packed.kept = self.device.memory.kept(anyhow=True)
         try:

@@ -123,7 +123,7 @@ class Symbol:
 class _OfAnAccess:
     """A fact of the instruction's memory access, or of one of its places by number."""
 
-    #: Of which place, from 0; None where it has but one.
+    #: The place's, from 0; None where it has but one.
     number: int | None = None
 
     def __post_init__(self) -> None:

@@ -23,11 +23,11 @@ class WaveTool(lt.Tool):
     #: The workgroup's place in the grid, x and then y and z << 16, and the wave's number in the workgroup << 6.
     here = lt.WaveState(lt.u32, 3)
 
-    #: Events of waves without an active lane, of which there are no records.
+    #: Events of waves without an active lane: there are no records of these.
     without_lanes = lt.DeviceArray(lt.u64, 1)
 
     def __init__(self) -> None:
-        #: Kernels of which it is taken that their workgroups have one dimension: there is no way to the packet.
+        #: Kernels whose workgroups are taken to have one dimension: there is no way to the packet.
         self.flat: set[str] = set()
 
     @lt.hook

@@ -57,7 +57,7 @@ class Function:
     name: str
     data: bytes
     module: Module | None = None
-    #: Of which state of the attachments its tools are.
+    #: The state of the attachments that its tools are of.
     version: int = 0
     code_object: CodeObject = field(init=False)
     #: Kind, offset and size of each argument, and of the metadata what a launch has to know.

@@ -6,7 +6,7 @@ import numpy as np
 
 from .exhibit import Exhibit, Launch, zeros
 
-HANGS = "Nothing: the GPU hangs. ROCgdb shows where the waves are, to whoever attaches it."
+HANGS = "Nothing: the GPU hangs. ROCgdb shows where the waves are, when it is attached."
 
 
 def grid_barrier() -> Launch:

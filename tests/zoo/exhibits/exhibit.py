@@ -70,7 +70,7 @@ class Exhibit:
     flags: tuple[str, ...] = ()
     #: Strict mode does not see it, and why; None where it does.
     missed: str | None = None
-    #: The kernel never ends: the watchdog stops it, under one of so many schedules at the latest. 0: it ends.
+    #: The kernel never ends: the watchdog stops it, under one of this many schedules at the latest. 0: it ends.
     stops_within: int = 0
     #: What the kernel does is allowed and wrong: it is found by running the mended code on the same launch.
     is_compared: bool = False

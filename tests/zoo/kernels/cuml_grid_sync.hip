@@ -9,7 +9,7 @@ KERNEL exhibit(u32 *count, u32 *out) {
 #else
             if (before == BLOCKS - 1) __hip_atomic_store(count + 1, 1, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);
             while (__hip_atomic_load(count + 1, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT) == 0) __builtin_amdgcn_s_sleep(1); // endless
-            // Whoever sees the flag first sets both back for the next round.
+            // The first that sees the flag sets both back for the next round.
             if (__hip_atomic_fetch_sub(count, 1, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT) == BLOCKS)
                 __hip_atomic_store(count + 1, 0, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);
 #endif

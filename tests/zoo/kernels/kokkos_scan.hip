@@ -1,4 +1,4 @@
-// A scan over tiles keeps its running total in LDS. A fence orders what one thread does; it makes nobody wait.
+// A scan over tiles keeps its running total in LDS. A fence orders what one thread does; it makes no thread wait.
 KERNEL exhibit(const u32 *in, u32 *out) {
     enum { N = 128, TILES = 2 };
     LDS u32 sums[N + 1];

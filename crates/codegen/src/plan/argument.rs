@@ -53,7 +53,7 @@ pub enum Arg {
     ImplicitOffset,
     /// Bytes to the kernel's argument of this name, and its size in bytes.
     KernelArgument { name: String, size: u32 },
-    /// So many bytes of LDS that the hooks have in each workgroup, behind all of the kernel's: it is given as many.
+    /// The bytes of LDS that the hooks have in each workgroup, behind all of the kernel's: it is given as many.
     SharedBytes(u32),
     /// Whether the processor launches clusters of workgroups.
     HasClusters,

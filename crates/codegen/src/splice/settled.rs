@@ -32,7 +32,7 @@ pub struct Latest<'a> {
 }
 
 impl<'a> Latest<'a> {
-    /// So many are looked through faster than one is decided.
+    /// Up to this many are looked through faster than one is decided.
     const MOST: usize = 8;
 
     /// What was decided for a hook that is alone at its place, if that is right here as well.

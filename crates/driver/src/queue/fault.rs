@@ -44,7 +44,7 @@ pub fn raise(queue: &Queue, address: u64, read_only: bool) {
     let failure = if read_only { READ_ONLY } else { NOT_PRESENT };
     let fault = MemoryFault { node: queue.gpu.view.node, address: address & !(PAGE - 1), failure, flags: FATAL };
     if !queue.gpu.view.events.fault(fault) {
-        say("nobody listens for memory faults; the process ends");
+        say("no handler is registered for memory faults; the process ends");
         std::process::abort();
     }
 }

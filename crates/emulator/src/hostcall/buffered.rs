@@ -7,7 +7,7 @@
 //!
 //! | entry | call in the buffer |
 //! |---|---|
-//! | OpenCL: `ID:COUNT:SIZE:...:FORMAT`, where the compiler has escaped some characters | the number, 4 bytes, and the arguments, so many bytes each |
+//! | OpenCL: `ID:COUNT:SIZE:...:FORMAT`, where the compiler has escaped some characters | the number, 4 bytes, and the arguments, of these sizes |
 //! | HIP: `0:0:HASH,FORMAT` | 4 bytes: bit 0 for standard error, bit 1 for a format by its hash, and above the bytes of the call; then the hash, or else the format, and the arguments, all in words of 8 bytes |
 //!
 //! Source: LLVM (AMDGPUPrintfRuntimeBinding.cpp, AMDGPUEmitPrintf.cpp), and the device library's `__printf_alloc`.

@@ -36,7 +36,7 @@ impl Messages {
             (described >> NUMBER) as usize
         };
         let Some(message) = self.slots.get_mut(number).and_then(Option::as_mut) else {
-            return Err(format!("a host call goes on with message {number}, which nobody has begun"));
+            return Err(format!("a host call goes on with message {number}, which no call has begun"));
         };
         message.extend_from_slice(&words[1..][..(described >> 5 & 7) as usize]);
         if described & END == 0 {

@@ -76,7 +76,7 @@ impl Service {
             2 => Ok(Service::Print),
             3 => Ok(Service::Memory),
             4 => unsupported("a report of the address sanitizer's"),
-            _ => unsupported("which nobody has defined"),
+            _ => unsupported("which LLVM does not define"),
         }
     }
 }

@@ -223,7 +223,7 @@ mod tests {
     use super::*;
     use crate::buffer::Buffer;
 
-    /// A device's memory of so many bytes, fresh from `skip` on, and where it has them.
+    /// A device's memory of `len` bytes, fresh from `skip` on, and where it has them.
     fn fresh(len: u64, skip: u64) -> (Memory, u64, *mut u8) {
         let buffer = Buffer::zeroed(len).unwrap();
         let at = buffer.ptr().cast_mut();

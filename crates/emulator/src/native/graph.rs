@@ -70,7 +70,7 @@ pub enum Node {
     },
     /// A signed integer, rounded to nearest.
     FloatOfSigned(Value),
-    /// The word of LDS that lies so many bytes behind an address.
+    /// The word of LDS that lies `offset` bytes behind an address.
     Lds {
         address: Value,
         offset: u32,

@@ -301,7 +301,7 @@ impl Waits {
         last.stream.into()
     }
 
-    /// The last access to device memory that is done, for each of so many streams.
+    /// The last access to device memory that is done, for each of the streams.
     pub fn done(&self, issued: u32) -> Done {
         let mut done = [issued; 3];
         for item in self.in_flight.iter().filter(|item| item.seq != 0 && item.needs != 0) {

@@ -32,7 +32,7 @@ int getMCOpcode(uint16_t Opcode, unsigned Family);
 MCRegister mc2PseudoReg(MCRegister Reg);
 }
 
-// The words of an encoding, of which there are five at most.
+// The words of an encoding, five at most.
 using Word = unsigned _BitInt(192);
 constexpr unsigned MOST_WORDS = 5;
 

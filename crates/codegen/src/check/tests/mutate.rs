@@ -229,7 +229,7 @@ fn looked_at(whole: &Spliced, inst: &Inst) -> bool {
     })
 }
 
-/// Behind the change of EXEC at `at`, which takes lanes away, something is put into a home that is nobody's in any lane:
+/// Behind the change of EXEC at `at`, which takes lanes away, something is put into a home that holds nothing in any lane:
 /// in front of it, it would be put away in all.
 fn saves_more(whole: &Spliced, at: usize, full: &Inst) -> bool {
     let next = &whole.insts[at + 1];
