@@ -20,13 +20,13 @@ from placing import PROCESSORS, LaneSums
 
 import luthier as lt
 
-#: At most so many instructions a record.
+#: At most this many instructions a record.
 RECORD = 12
-#: At most so many for all ids together.
+#: At most this many for all ids together.
 PREAMBLE = 40
-#: At most so many milliseconds to compile a hook in Python, and for one in HIP on top of clang's own.
+#: At most this many milliseconds to compile a hook in Python, and for one in HIP on top of clang's own.
 PYTHON, HIP = 20, 50
-#: Every wave comes to the place so many times.
+#: How often every wave comes to the place.
 ROUNDS = 1000
 
 

@@ -88,7 +88,7 @@ pub struct Memory {
 type Hosted = (Arc<dyn Host>, Arc<[Span]>);
 
 /// The host process in which a device runs packets ([`crate::packet`]): what its memory has where, which may change while
-/// kernels run, and who listens to them. Its GPUs have one pipe and one bank, by which images are laid out in tiles: whoever
+/// kernels run, and who listens to them. Its GPUs have one pipe and one bank, by which images are laid out in tiles: what
 /// makes the resources has to be told that.
 pub trait Host: Send + Sync {
     /// What kernels may access now, sorted by address.

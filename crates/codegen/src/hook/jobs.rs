@@ -1,6 +1,6 @@
 //! What LLVM is at work on, so that the process does not end under it.
 //!
-//! When a process ends, C++ destroys what LLVM's code works with, whether or not threads still run that code. So whoever
+//! When a process ends, C++ destroys what LLVM's code works with, whether or not threads still run that code. So what
 //! ends a process that has other threads calls [`finish`] first.
 
 use std::{

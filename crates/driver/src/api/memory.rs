@@ -212,7 +212,7 @@ type Transfer =
 /// Copies between two processes, by way of the kernel.
 ///
 /// # Safety
-/// The lists have `count` elements.
+/// The lists have as many elements as is said beside them.
 unsafe fn transfer(
     pid: u32,
     local: (*mut MemoryRange, u64),

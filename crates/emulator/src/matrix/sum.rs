@@ -3,7 +3,7 @@
 //! AMD does not document it. These rules are those of MMA-Sim (Xie et al., "MMA-Sim: Bit-Accurate Reference Model of
 //! Tensor Cores and Matrix Cores", arXiv 2511.10909), which its authors found by experiments on the processors and
 //! compared with them bit for bit: CDNA1, CDNA2 and CDNA3. CDNA4's have not been published; it computes as CDNA3 here. Nor
-//! has anybody those of sparse and scaled operations, which sum what they multiply by the same rules. NaNs are
+//! have those of sparse and scaled operations, which sum what they multiply by the same rules. NaNs are
 //! 0x7fc00000.
 
 use super::types::{View, ZERO};
