@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 #: Name on the command line -> class, in the module of that name.
 BUILTIN = {
+    "api_check": "ApiCheck",
     "bounds_check": "BoundsCheck",
     "block_count": "BlockCount",
     "coalescing": "Coalescing",

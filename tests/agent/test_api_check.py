@@ -1,0 +1,53 @@
+"""Memory that a program keeps, frees that are wrong, and calls that fail are told, and nothing else is."""
+
+from __future__ import annotations
+
+import re
+
+import rocm
+
+import luthier as lt
+
+
+def checked(program, *arguments: str, options: str = "") -> tuple[dict, str]:
+    done = lt.trace([program, *arguments], [f"api_check{options}"], mock="gfx90a", capture=True)
+    assert done.status == 0, done.stderr
+    (told,) = [told for told in done.results("api_check") if told]
+    return told, done.stdout or ""
+
+
+def test_each_mistake_is_told_once_and_by_its_address():
+    rocm.need("hipcc")
+    told, said = checked(rocm.hip("wrong_calls"))
+    at = dict(re.findall(r"(\w+) (0x[0-9a-f]+)", said))
+    assert [(leak["function"], leak["bytes"], leak["address"]) for leak in told["leaks"]] == [
+        ("hipMallocManaged", 5000, at["managed"]),
+        ("hipMalloc", 1000, at["kept"]),
+    ]
+    assert [(free["address"], free["why"]) for free in told["invalid frees"]] == [
+        (at["twice"], "freed before"),
+        (at["inside"], "inside of other memory"),
+        ("0x1234500", "never allocated"),
+    ]
+    failed = [(call["function"], call["error"], call["asked"]) for call in told["failed"]]
+    # What fails behind the last question is not asked about.
+    assert failed == [
+        ("hipFree", "hipErrorInvalidValue", True),
+        ("hipFree", "hipErrorInvalidValue", True),
+        ("hipMemcpy", "hipErrorInvalidValue", True),
+        ("hipSetDevice", "hipErrorInvalidDevice", False),
+    ]
+    assert sorted({call["call"] for call in told["failed"]}) == [call["call"] for call in told["failed"]]
+    assert 15 < told["calls"] < 40
+
+
+def test_failures_that_are_no_news_are_left_out():
+    rocm.need("hipcc")
+    told, _ = checked(rocm.hip("wrong_calls"), options=":quiet=hipFree*+hipSetDevice")
+    assert [call["function"] for call in told["failed"]] == ["hipMemcpy"] and len(told["invalid frees"]) == 3
+
+
+def test_nothing_is_told_of_a_program_that_is_right():
+    rocm.need("hipcc")
+    told, _ = checked(rocm.hip("memory"), "pitched")
+    assert told["invalid frees"] == told["failed"] == [] and told["calls"] > 0
