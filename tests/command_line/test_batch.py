@@ -308,3 +308,23 @@ def test_the_folder_says_what_the_batch_was(folder, tmp_path):
     assert told["action"] == "lift" and told["luthier-batch"] == 1
     for part in (tmp_path / "out/objects").iterdir():
         assert parquet.read_metadata(part).num_rows >= 1
+
+
+def test_check_names_loads_that_nothing_waits_for(folder, tmp_path):
+    import struct
+
+    from waits import S_NOP, waits_of
+
+    (tmp_path / "objects").mkdir()
+    path = folder / "gfx90a/vecadd.hsaco"
+    data, code = bytearray(path.read_bytes()), lt.CodeObject.open(path)
+    shutil.copy(path, tmp_path / "objects/good.hsaco")
+    struct.pack_into("<I", data, max(waits_of(code)), S_NOP)
+    (tmp_path / "objects/bad.hsaco").write_bytes(data)
+    done = cli.luthier("batch", "check", tmp_path / "objects", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    kernels = {Path(row["path"]).stem: row for row in _table(tmp_path / "out", "kernels").to_pylist()}
+    assert (kernels["good"]["missing_waits"], kernels["good"]["first_missing_wait"]) == (0, None)
+    assert kernels["bad"]["missing_waits"] >= 1 and "before the load at 0x" in kernels["bad"]["first_missing_wait"]
+    objects = {Path(row["path"]).stem: row["missing_waits"] for row in _table(tmp_path / "out", "objects").to_pylist()}
+    assert objects["good"] == 0 < objects["bad"]

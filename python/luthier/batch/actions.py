@@ -17,6 +17,7 @@ from ..errors import ArgumentError
 from ..instrumenting.planning import instrument
 from ..objects.code_object import CodeObject
 from ..objects.kernel import Kernel
+from ..objects.missing_waits import missing_waits
 from .jobs import Job, Work, content
 
 #: An object's row, and those of its kernels.
@@ -139,11 +140,32 @@ def _write(folder: str, job: Job, data: bytes) -> None:
 
 
 def _check(job: Job, work: Work, code_object: CodeObject, names: list[dict[str, Any]]) -> Result:
-    """Everything that can be proven without running: that all code is decoded and lifted, and that every insertion of the
-    tools is invisible to the application."""
+    """Everything that can be proven without running: that all code is decoded and lifted, that each load is waited for on all
+    paths, and that every insertion of the tools is invisible to the application."""
     lifted, kernels = _lift(job, work, code_object, names)
     placed, registers = _instrument(job, work, code_object, names, check=True)
-    return {**lifted, **placed}, [{**kernel, **of} for kernel, of in zip(kernels, registers)]
+    waits = _waits(code_object, names)
+    totals = {**lifted, **placed, "missing_waits": len({told for of in waits for told in of})}
+    told = [{"missing_waits": len(of), "first_missing_wait": of[0] if of else None} for of in waits]
+    return totals, [{**kernel, **of, **missing} for kernel, of, missing in zip(kernels, registers, told)]
+
+
+def _waits(code_object: CodeObject, names: list[dict[str, Any]]) -> list[list[str]]:
+    """Of each kernel, and the functions that it reaches, what touches a register before a load has come back."""
+    found: dict[int, list[str]] = {}
+    kernels = []
+    for row in names:
+        mine: list[str] = []
+        for function in Kernel(code_object, row["name"]).functions:
+            if function.address not in found:
+                found[function.address] = [
+                    f"{missing.instruction.text} at {missing.instruction.address:#x} touches {missing.register} before the load at "
+                    f"{missing.load:#x} has come back ({missing.counter})"
+                    for missing in missing_waits(code_object.processor, [function])
+                ]
+            mine += found[function.address]
+        kernels.append(mine)
+    return kernels
 
 
 def _run(_job: Job, work: Work, code_object: CodeObject, names: list[dict[str, Any]]) -> Result:

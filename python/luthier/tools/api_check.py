@@ -148,18 +148,16 @@ class ApiCheck(lt.Tool):
         ]
         report.result = {"calls": self.calls, "leaks": leaks, "invalid frees": self.invalid, "failed": self.failed}
         sums: Counter[tuple[str, int | None]] = Counter((m.function, m.size) for m in self.memory.values())
+        none: list[Any] = [("none",)]
         rows = [(name, n, size, "" if size is None else n * size) for (name, size), n in sums.most_common()]
-        report.table("never freed", rows or [("none",)], ("function", "times", "bytes of each", "bytes") if rows else ())
-        headers = ("function", "address", "why", "thread", "call")
-        report.table(
-            "invalid frees",
-            [tuple(told[h] for h in headers) for told in self.invalid] or [("none",)],
-            headers if self.invalid else (),
-        )
-        failed = Counter((told["function"], told["error"], told["asked"]) for told in self.failed)
-        rows = [(name, error, n, "yes" if asked else "no") for (name, error, asked), n in failed.most_common()]
+        report.table("never freed", rows or none, ("function", "times", "bytes of each", "bytes") if rows else ())
+        about = ("function", "address", "why", "thread", "call")
+        wrong = [tuple(told[name] for name in about) for told in self.invalid]
+        report.table("invalid frees", wrong or none, about if wrong else ())
+        failed = Counter((one["function"], one["error"], one["asked"]) for one in self.failed)
+        news = [(name, error, n, "yes" if asked else "no") for (name, error, asked), n in failed.most_common()]
         headers = ("function", "error", "times", "hipGetLastError was called")
-        report.table("calls that failed", rows or [("none",)], headers if rows else ())
+        report.table("calls that failed", news or none, headers if news else ())
 
 
 def _size(call: Call) -> int | None:
