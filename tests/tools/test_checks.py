@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import compiled
+import kernel_cases
 import numpy as np
 import planted
 import pytest
@@ -99,3 +101,16 @@ def test_options_that_mean_nothing_are_refused():
     ):
         with pytest.raises(lt.ToolError, match=message):
             lt.tools.load(tool)
+
+
+def test_what_is_not_looked_at_any_more_is_counted_and_the_next_launch_begins_anew():
+    code = lt.CodeObject.open(compiled.code_object("matmul"))
+    launch = kernel_cases.launches("matmul")[0]
+    results = []
+    for most in (4_000_000, 100):
+        module = lt.Device("gfx90a", threads=1).load_alone(code, "matmul", [f"race_check:most={most}"])
+        for _ in range(3):
+            module.run("matmul", args=launch.args, grid=launch.grid, block=launch.block)
+        results.append(module.reports()[0].result)
+    every, few = results
+    assert few["accesses"] == every["accesses"] == every["looked at"] and few["looked at"] == 3 * 100

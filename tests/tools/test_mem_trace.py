@@ -6,7 +6,7 @@ import compiled
 import kernel_cases
 import numpy as np
 import pytest
-from tool_runs import TARGETS, Seen, every, watched
+from tool_runs import TARGETS, Seen, every, launches, watched
 
 import luthier as lt
 from luthier.tools.accesses import ACTIONS
@@ -146,3 +146,32 @@ def test_a_folder_with_tables_of_another_run_is_refused(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(lt.ToolError, match="file exists"):
         lt.tools.load(f"mem_trace:out={tmp_path / 'file'}")
+
+
+@pytest.mark.parametrize(
+    "name, target", [("matmul", "gfx90a"), ("vecadd", "gfx1100"), ("triton-vadd_f16", "gfx942"), ("histogram", "gfx1201")]
+)
+def test_accesses_behind_the_first_are_counted_and_not_recorded(name, target):
+    code, make, check = launches(name, target)
+    told = []
+    for options in ("", ":first=1"):
+        (launch,) = make()[:1]
+        module = lt.Device(target).load_alone(code, launch.kernel, [f"mem_trace{options}"])
+        for args in (make()[0].args, launch.args):
+            result = module.run(
+                launch.kernel, args=args, grid=launch.grid, block=launch.block, lds=getattr(launch, "lds", 0), strict=True
+            )
+            assert result.findings == []
+        told.append(module.reports()[0].result)
+        check([launch])
+    every, first = told
+    # The first launch is over before the host has stopped the records, or not; of the second there are none.
+    assert first["accesses"] == every["accesses"] and every["not recorded"] == 0
+    assert every["accesses"] // 2 <= first["not recorded"] < every["accesses"]
+
+
+def test_first_goes_without_values():
+    with pytest.raises(lt.ToolError, match="first= goes without values=yes"):
+        lt.tools.load("mem_trace:first=10,values=yes")
+    with pytest.raises(lt.ToolError, match="first=-1: a number of accesses"):
+        lt.tools.load("mem_trace:first=-1")

@@ -128,3 +128,38 @@ def test_nans_have_no_place_in_the_range():
     told = lt.Device("gfx1100").run(code, "odd", grid=64, block=64, args=args, tools=[lt.tools.load("value_profile")]).tools
     squares = [t for t in told["value_profile"]["instructions"].values() if t["kind"] == "f32" and t["greatest"] == 4]
     assert squares and all(t["nan"] == 60 and t["least"] == 4 for t in squares)
+
+
+@pytest.mark.parametrize(
+    "name, target", [("double", "gfx90a"), ("half", "gfx1100"), ("vecadd", "gfx1201"), ("triton-softmax_f32", "gfx942")]
+)
+def test_of_the_first_workgroups_only_these_are_looked_at(name, target):
+    code, make, check = launches(name, target)
+    (launch,) = make()[:1]
+    block = launch.block
+    some = (block[0] * 2, *launch.grid[1:])
+    told = []
+    for grid, options in ((some, ""), (launch.grid, ":groups=2"), (launch.grid, ":groups=0")):
+        args = make()[0].args
+        result = lt.Device(target).run(
+            code,
+            launch.kernel,
+            grid=grid,
+            block=block,
+            args=args,
+            lds=getattr(launch, "lds", 0),
+            tools=[f"value_profile{options}"],
+        )
+        told.append(result.tools["value_profile"]["instructions"])
+    alone, first, every = told
+    assert first.keys() == alone.keys()
+    for address, about in alone.items():
+        # The size of the grid is a value of the kernel's own, in some instructions.
+        assert first[address]["waves"] == about["waves"] and first[address]["values"] == about["values"]
+    assert sum(a["waves"] for a in first.values()) < sum(a["waves"] for a in every.values())
+    assert sum(first[at]["exponents"] == about["exponents"] for at, about in alone.items()) >= len(alone) * 0.9
+
+
+def test_a_number_of_workgroups_below_zero_is_refused():
+    with pytest.raises(lt.ToolError, match="groups=-1: a number of workgroups"):
+        lt.tools.load("value_profile:groups=-1")

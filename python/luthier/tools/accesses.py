@@ -142,6 +142,15 @@ def lane_at(point: lt.u32, wave: lt.u32) -> lt.u32:
 
 
 @lt.device
+def is_recorded(stopped: lt.ptr[lt.u64], left_out: lt.ptr[lt.u64]) -> lt.bool_:
+    # Whether the host still wants records: else the lanes that would have made one are counted.
+    wanted = stopped[0] == 0
+    if not wanted:
+        lt.wave_atomic_add(left_out, lt.popcount(lt.exec_mask()))
+    return wanted
+
+
+@lt.device
 def pair(low: lt.u32, high: lt.u32) -> lt.u64:
     return lt.u64(low) | lt.u64(high) << 32
 
@@ -150,13 +159,28 @@ class AccessTool(WaveTool):
     """A tool that hears of accesses: :meth:`on_accesses` gets them while kernels run.
 
     Watched are vector accesses of device memory, and as asked for those of LDS, scalar ones and scratch. ``unseen`` are the
-    addresses of those that have no address of their own (images, typed buffers, tiles of tensors) or no width.
+    addresses of those that have no address of their own (images, typed buffers, tiles of tensors) or no width. Where records are
+    ``limited``, the host can stop them: see :meth:`stop`.
     """
 
+    #: Not 0 when the host wants no more records, and how many accesses were counted and not recorded.
+    stopped = lt.DeviceArray(lt.u64, 1)
+    left_out = lt.DeviceArray(lt.u64, 1)
+
     def __init__(
-        self, *, lds: bool = True, scalar: bool = True, scratch: bool = True, values: bool = False, barriers: bool = False
+        self,
+        *,
+        lds: bool = True,
+        scalar: bool = True,
+        scratch: bool = True,
+        values: bool = False,
+        barriers: bool = False,
+        limited: bool = False,
     ) -> None:
         super().__init__()
+        if limited and values:
+            raise lt.ToolError(f"{self.name}: values are recorded of all accesses or of none: first= goes without values=yes")
+        self.limited, self.is_stopped = limited, False
         self.spaces = {"flat", "global", "buffer"}
         self.spaces |= {name for name, wanted in (("lds", lds), ("scalar", scalar), ("scratch", scratch)) if wanted}
         self.values, self.barriers = values, barriers
@@ -182,6 +206,44 @@ class AccessTool(WaveTool):
     def waves(accesses: lt.channel, here: lt.inout[lt.u32, 3], address: lt.u64, point: lt.u32):
         if is_first():
             lt.record(accesses, address, here[0], here[1], point << 12 | 1 << 11 | here[2])
+
+    @lt.hook
+    def lanes_limited(
+        accesses: lt.channel,
+        here: lt.inout[lt.u32, 3],
+        stopped: lt.ptr[lt.u64],
+        left_out: lt.ptr[lt.u64],
+        address: lt.u64,
+        point: lt.u32,
+    ):
+        if is_recorded(stopped, left_out):
+            lt.record(accesses, address, here[0], here[1], lane_at(point, here[2]))
+
+    @lt.hook
+    def lanes_in_range_limited(
+        accesses: lt.channel,
+        here: lt.inout[lt.u32, 3],
+        stopped: lt.ptr[lt.u64],
+        left_out: lt.ptr[lt.u64],
+        address: lt.u64,
+        point: lt.u32,
+    ):
+        if lt.access_in_range():
+            if is_recorded(stopped, left_out):
+                lt.record(accesses, address, here[0], here[1], lane_at(point, here[2]))
+
+    @lt.hook
+    def waves_limited(
+        accesses: lt.channel,
+        here: lt.inout[lt.u32, 3],
+        stopped: lt.ptr[lt.u64],
+        left_out: lt.ptr[lt.u64],
+        address: lt.u64,
+        point: lt.u32,
+    ):
+        if is_first():
+            if is_recorded(stopped, left_out):
+                lt.record(accesses, address, here[0], here[1], point << 12 | 1 << 11 | here[2])
 
     @lt.hook
     def lanes_valued(
@@ -234,9 +296,7 @@ class AccessTool(WaveTool):
             elif self.barriers and instr.is_barrier and is_passed(instr):
                 point = self._point(Point(instr))
                 valued = _NO_WORDS if self.values else ()
-                kernel.insert_after(
-                    instr, self.waves_valued if self.values else self.waves, self.accesses, self.here, 0, point, *valued
-                )
+                kernel.insert_after(instr, self._hook("waves"), self.accesses, self.here, *self._gate(), 0, point, *valued)
 
     def _watch(self, kernel: lt.Kernel, instr: lt.Instruction) -> None:
         is_scalar = instr.works_for == "wave"
@@ -258,7 +318,8 @@ class AccessTool(WaveTool):
                 action = int((not instr.is_load) != bool(number)) if instr.is_load != instr.is_store else number
             point = self._point(Point(instr, number, size, action, SPACES.index(here), words is not None))
             address = lt.Address() if instr.access_count == 1 else lt.Address(number)
-            insert(instr, hook, self.accesses, self.here, address, point, *((words or _NO_WORDS) if self.values else ()))
+            valued = (words or _NO_WORDS) if self.values else ()
+            insert(instr, hook, self.accesses, self.here, *self._gate(), address, point, *valued)
             if is_scalar:
                 kernel.insert_before(instr, self.idle, self.without_lanes)
 
@@ -268,7 +329,19 @@ class AccessTool(WaveTool):
         words = value_words(instr, number) if self.values else None
         is_behind = words is not None and not instr.is_store
         insert = kernel.insert_after if is_behind else kernel.insert_before
-        return words, getattr(self, f"{name}_valued" if self.values else name), insert
+        return words, self._hook(name), insert
+
+    def _hook(self, name: str) -> Any:
+        return getattr(self, f"{name}_valued" if self.values else f"{name}_limited" if self.limited else name)
+
+    def _gate(self) -> tuple[lt.DeviceArray, ...]:
+        return (self.stopped, self.left_out) if self.limited else ()
+
+    def stop(self, is_stopped: bool = True) -> None:
+        """From now on, give or take what is under way, accesses are counted and not recorded; or recorded again."""
+        if is_stopped != self.is_stopped:
+            self.is_stopped = is_stopped
+            self.stopped.write([int(is_stopped)])
 
     def _point(self, point: Point) -> int:
         if len(self.points) >= _MOST_POINTS:

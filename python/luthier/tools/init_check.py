@@ -66,7 +66,7 @@ class InitCheck(RecordedTool):
             return
         found = sorted(self.reads.values(), key=lambda read: -read["bytes"])
         report.result = {
-            "reads": found, "accesses": self.counted, "looked at": self.looked_at,
+            "reads": found, "accesses": self.all_accesses, "looked at": self.looked_at,
             "not seen": [f"{address:#x}" for address in sorted(self.unseen)],
         }  # fmt: skip
         rows: list[tuple[Any, ...]] = [(r["memory"], r["bytes"], r["pc"], r["text"], r["line"]) for r in found]

@@ -4,7 +4,8 @@ luthier run app.hsaco --kernel scale ... --tool mem_trace:out=accesses
 
 ``out=DIR`` streams all of them into Parquet files of up to a million rows, which pandas, Polars, DuckDB and Arrow read as one
 data set; without it the first ``most`` are kept. ``values=yes`` adds what is loaded and stored. ``lds=no``, ``scalar=no`` and
-``scratch=no`` leave these out.
+``scratch=no`` leave these out. ``first=N`` records the first N accesses (give or take what is under way when the host has them) and
+counts the others: a program that makes billions ends in its time.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _numbers = itertools.count()
 
 
 class MemTrace(AccessTool):
-    """``{"accesses": N, "kept": N, "by instruction": {address: {"accesses", "bytes", "first", "last"}}, "by argument": {argument:
+    """``{"accesses": N, "not recorded": N, "kept": N, "by instruction": {address: {"accesses", "bytes", "first", "last"}}, "by argument": {argument:
     {"loads", "stores", "atomics", "bytes"}}, "without lanes": N, "files": [path], "not seen": [address]}``. ``accesses`` counts lanes, of scalar accesses
     waves; scalar ones of waves without an active lane are ``without lanes``, and not told of otherwise; ``first`` and ``last`` are the lowest and the highest address. The report's records ``accesses`` have the columns
     ``launch`` (from 0, null in programs), ``workgroup_x``, ``_y`` and ``_z``, ``wave`` (in the workgroup), ``lane``, ``pc``, ``address``, ``size`` in bytes,
@@ -43,10 +44,12 @@ class MemTrace(AccessTool):
         lds: bool = True,
         scalar: bool = True,
         scratch: bool = True,
+        first: int = 0,
     ) -> None:
-        super().__init__(lds=lds, scalar=scalar, scratch=scratch, values=values)
-        if most < 0:
-            raise lt.ToolError(f"mem_trace: most={most}: a number of accesses")
+        super().__init__(lds=lds, scalar=scalar, scratch=scratch, values=values, limited=first > 0)
+        if most < 0 or first < 0:
+            raise lt.ToolError(f"mem_trace: {'most' if most < 0 else 'first'}={min(most, first)}: a number of accesses")
+        self.first = first
         self.out, self.most = out, most
         self.number = next(_numbers)
         self.files: list[str] = []
@@ -62,6 +65,8 @@ class MemTrace(AccessTool):
         import numpy as np
 
         self.counted += len(accesses)
+        if self.first and self.counted >= self.first:
+            self.stop()
         point, address = accesses.point, accesses.raw["address"]
         for n in np.unique(point).tolist():
             own = address[point == n]
@@ -118,7 +123,8 @@ class MemTrace(AccessTool):
             told[("loads", "stores", "atomics")[action]] += n
             told["bytes"] += n * size
         report.result = {
-            "accesses": self.counted,
+            "accesses": self.counted + int(self.left_out[0]),
+            "not recorded": int(self.left_out[0]),
             "kept": self.counted if self.out else self.held,
             "by instruction": as_json(by_instruction),
             "by argument": arguments,
@@ -136,6 +142,8 @@ class MemTrace(AccessTool):
         ]  # fmt: skip
         headers = ("address", "instruction", "line", "memory", "action", "accesses", "bytes", "from", "to")
         report.table("mem_trace", sorted(rows, key=lambda row: -row[6]), headers)
+        if self.left_out[0]:
+            report.table("not recorded", [("accesses behind the first", self.counted), ("not recorded", int(self.left_out[0]))])
         told_arguments = [(name, *told.values()) for name, told in arguments.items()]
         report.table("by argument", told_arguments, ("argument", "loads", "stores", "atomics", "bytes"))
         report.column(

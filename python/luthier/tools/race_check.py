@@ -98,7 +98,7 @@ class RaceCheck(RecordedTool):
             return
         found = sorted(self.races.values(), key=lambda race: -race["bytes"])
         report.result = {
-            "races": found, "accesses": self.counted, "looked at": self.looked_at,
+            "races": found, "accesses": self.all_accesses, "looked at": self.looked_at,
             "not seen": [f"{address:#x}" for address in sorted(self.unseen)],
         }  # fmt: skip
         rows = [

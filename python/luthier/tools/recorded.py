@@ -17,13 +17,14 @@ LOAD, STORE, ATOMIC = range(len(ACTIONS))
 
 
 class RecordedTool(AccessTool):
-    """A tool that keeps the accesses of each launch, up to ``most``, and looks at them when it is over: :meth:`look`."""
+    """A tool that keeps the accesses of each launch, up to ``most``, and looks at them when it is over: :meth:`look`. The others are
+    counted."""
 
     #: In programs launches run one at a time, so that records are known to be of one.
     holds = True
 
     def __init__(self, most: int, **wanted: bool) -> None:
-        super().__init__(scalar=False, scratch=False, **wanted)
+        super().__init__(scalar=False, scratch=False, limited=True, **wanted)
         if most < 1:
             raise lt.ToolError(f"{self.name}: most={most}: a number of accesses from 1")
         self.most = most
@@ -55,6 +56,8 @@ class RecordedTool(AccessTool):
         if len(part):
             self.kept.append(part)
             self.held += len(part)
+        if self.held >= self.most:
+            self.stop()
 
     def settle(self) -> None:
         """Looks at what there is."""
@@ -62,6 +65,12 @@ class RecordedTool(AccessTool):
             self.looked_at += self.held
             self.look(self.kept)
             self.kept, self.held = [], 0
+        self.stop(False)
+
+    @property
+    def all_accesses(self) -> int:
+        """How many there were, those among them that were not recorded any more."""
+        return self.counted + int(self.left_out[0])
 
     def look(self, parts: list[Accesses]) -> None:
         """Looks at a launch's accesses, in the order in which each wave has made them."""

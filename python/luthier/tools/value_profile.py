@@ -1,6 +1,7 @@
 """value_profile: which values instructions give, load and store: their range, zeros, exponents, and whether lanes differ.
 
-``results=no``, ``loads=no`` and ``stores=no`` leave these out. What is loaded and stored, and integers, are told as words of 32
+``results=no``, ``loads=no`` and ``stores=no`` leave these out. ``groups=N`` looks at the values of the first N workgroups (in x, y and
+z, x fastest) of each launch only: kernels that run for long end in their time. What is loaded and stored, and integers, are told as words of 32
 bits without a sign; floats by the operation's type.
 """
 
@@ -29,6 +30,68 @@ def ordered(bits: lt.u32) -> lt.u32:
     return ~bits if bits >> 31 != 0 else bits | 0x80000000
 
 
+@lt.device
+def note(stats: lt.ptr[lt.u64], lanes: lt.u64, zeros: lt.u32, same: lt.u64, nans: lt.u32):
+    if is_first():
+        lt.atomic_add(stats, 1)
+        lt.atomic_add(stats + 1, lt.u64(lt.popcount(lanes)))
+        lt.atomic_add(stats + 2, lt.u64(zeros))
+        lt.atomic_add(stats + 3, lt.u64(lt.popcount(same)))
+        lt.atomic_add(stats + 4, lt.u64(same == lanes))
+        lt.atomic_add(stats + 5, lt.u64(nans))
+
+
+@lt.device
+def note_extreme(stats: lt.ptr[lt.u64], key: lt.u64):
+    # Looked at first, since few values are new extremes, and atomic operations of one place take turns.
+    if key < stats[6]:
+        lt.atomic_min(stats + 6, key)
+    if key > stats[7]:
+        lt.atomic_max(stats + 7, key)
+
+
+@lt.device
+def look_at(stats: lt.ptr[lt.u64], bins: lt.ptr[lt.u64], word: lt.u32, kind: lt.u32, shift: lt.u32):
+    bits = word >> shift
+    if kind == 2:
+        bits = lt.bitcast(lt.u32, lt.f32(lt.bitcast(lt.f16, lt.u16(bits))))
+    if kind == 3:
+        bits = bits << 16
+    size = bits if kind == 0 else bits & 0x7FFFFFFF
+    is_nan = kind != 0 and size > 0x7F800000
+    key = bits if kind == 0 else ordered(bits)
+    lanes = lt.exec_mask()
+    same = lt.ballot(bits == lt.readfirstlane(bits))
+    zeros = lt.popcount(lt.ballot(size == 0))
+    nans = lt.popcount(lt.ballot(is_nan))
+    note(stats, lanes, zeros, same, nans)
+    if not is_nan:
+        note_extreme(stats, lt.u64(key))
+    place = 32 - lt.u32(lt.clz(bits)) if kind == 0 else size >> 23
+    lt.atomic_add(bins + place, 1)
+
+
+@lt.device
+def look_at_double(stats: lt.ptr[lt.u64], bins: lt.ptr[lt.u64], bits: lt.u64):
+    size = bits & 0x7FFFFFFFFFFFFFFF
+    is_nan = size > 0x7FF0000000000000
+    key = ~bits if bits >> 63 != 0 else bits | 0x8000000000000000
+    lanes = lt.exec_mask()
+    same = lt.ballot(bits == lt.readfirstlane(bits))
+    zeros = lt.popcount(lt.ballot(size == 0))
+    nans = lt.popcount(lt.ballot(is_nan))
+    note(stats, lanes, zeros, same, nans)
+    if not is_nan:
+        note_extreme(stats, key)
+    exponent = lt.u32(size >> 52)
+    place: lt.u32 = exponent >> 3
+    if exponent == 0:
+        place = 256
+    if exponent == 2047:
+        place = 257
+    lt.atomic_add(bins + place, 1)
+
+
 class ValueProfile(lt.Tool):
     """``{"instructions": {address: {"kind", "waves", "values", "zeros", "same", "uniform", "nan", "least", "greatest", "constant",
     "exponents"}}, "not seen": [address]}``. ``values`` counts the active lanes' numbers (of several registers each); ``same``
@@ -39,70 +102,42 @@ class ValueProfile(lt.Tool):
 
     one_code_object = True  # what it knows of a kernel goes by addresses
 
-    def __init__(self, results: bool = True, loads: bool = True, stores: bool = True) -> None:
-        self.results, self.loads, self.stores = results, loads, stores
+    #: Whether the wave is one to look at.
+    looks = lt.WaveState(lt.u32)
+
+    def __init__(self, results: bool = True, loads: bool = True, stores: bool = True, groups: int = 0) -> None:
+        if groups < 0:
+            raise lt.ToolError(f"value_profile: groups={groups}: a number of workgroups, or 0 for all")
+        self.results, self.loads, self.stores, self.groups = results, loads, stores, groups
         self.seen: set[int] = set()  # addresses of functions: kernels may share them
         self.watched: list[tuple[lt.Instruction, str, lt.DeviceArray, lt.DeviceArray, int]] = []
         self.unseen: list[int] = []
 
     @lt.hook
+    def begins(looks: lt.inout[lt.u32], groups: lt.u32):
+        row = lt.workgroup_id_y() + lt.num_workgroups_y() * lt.workgroup_id_z()
+        number = lt.workgroup_id_x() + lt.num_workgroups_x() * row
+        looks += lt.u32(number < groups)
+
+    @lt.hook
+    def look_at_some(
+        stats: lt.ptr[lt.u64], bins: lt.ptr[lt.u64], looks: lt.inout[lt.u32], word: lt.u32, kind: lt.u32, shift: lt.u32
+    ):  # fmt: skip
+        if looks != 0:
+            look_at(stats, bins, word, kind, shift)
+
+    @lt.hook
+    def look_at_some_doubles(stats: lt.ptr[lt.u64], bins: lt.ptr[lt.u64], looks: lt.inout[lt.u32], bits: lt.u64):
+        if looks != 0:
+            look_at_double(stats, bins, bits)
+
+    @lt.hook
     def look(stats: lt.ptr[lt.u64], bins: lt.ptr[lt.u64], word: lt.u32, kind: lt.u32, shift: lt.u32):
-        bits = word >> shift
-        if kind == 2:
-            bits = lt.bitcast(lt.u32, lt.f32(lt.bitcast(lt.f16, lt.u16(bits))))
-        if kind == 3:
-            bits = bits << 16
-        size = bits if kind == 0 else bits & 0x7FFFFFFF
-        is_nan = kind != 0 and size > 0x7F800000
-        key = bits if kind == 0 else ordered(bits)
-        lanes = lt.exec_mask()
-        same = lt.ballot(bits == lt.readfirstlane(bits))
-        zeros = lt.popcount(lt.ballot(size == 0))
-        nans = lt.popcount(lt.ballot(is_nan))
-        if is_first():
-            lt.atomic_add(stats, 1)
-            lt.atomic_add(stats + 1, lt.u64(lt.popcount(lanes)))
-            lt.atomic_add(stats + 2, lt.u64(zeros))
-            lt.atomic_add(stats + 3, lt.u64(lt.popcount(same)))
-            lt.atomic_add(stats + 4, lt.u64(same == lanes))
-            lt.atomic_add(stats + 5, lt.u64(nans))
-        if not is_nan:
-            # Looked at first, since few values are new extremes, and atomic operations of one place take turns.
-            if lt.u64(key) < stats[6]:
-                lt.atomic_min(stats + 6, lt.u64(key))
-            if lt.u64(key) > stats[7]:
-                lt.atomic_max(stats + 7, lt.u64(key))
-        place = 32 - lt.u32(lt.clz(bits)) if kind == 0 else size >> 23
-        lt.atomic_add(bins + place, 1)
+        look_at(stats, bins, word, kind, shift)
 
     @lt.hook
     def look_double(stats: lt.ptr[lt.u64], bins: lt.ptr[lt.u64], bits: lt.u64):
-        size = bits & 0x7FFFFFFFFFFFFFFF
-        is_nan = size > 0x7FF0000000000000
-        key = ~bits if bits >> 63 != 0 else bits | 0x8000000000000000
-        lanes = lt.exec_mask()
-        same = lt.ballot(bits == lt.readfirstlane(bits))
-        zeros = lt.popcount(lt.ballot(size == 0))
-        nans = lt.popcount(lt.ballot(is_nan))
-        if is_first():
-            lt.atomic_add(stats, 1)
-            lt.atomic_add(stats + 1, lt.u64(lt.popcount(lanes)))
-            lt.atomic_add(stats + 2, lt.u64(zeros))
-            lt.atomic_add(stats + 3, lt.u64(lt.popcount(same)))
-            lt.atomic_add(stats + 4, lt.u64(same == lanes))
-            lt.atomic_add(stats + 5, lt.u64(nans))
-        if not is_nan:
-            if key < stats[6]:
-                lt.atomic_min(stats + 6, key)
-            if key > stats[7]:
-                lt.atomic_max(stats + 7, key)
-        exponent = lt.u32(size >> 52)
-        place: lt.u32 = exponent >> 3
-        if exponent == 0:
-            place = 256
-        if exponent == 2047:
-            place = 257
-        lt.atomic_add(bins + place, 1)
+        look_at_double(stats, bins, bits)
 
     def on_kernel(self, kernel: lt.Kernel) -> None:
         functions = [f for f in kernel.functions if f.address not in self.seen]
@@ -124,14 +159,18 @@ class ValueProfile(lt.Tool):
         beginning = [0, 0, 0, 0, 0, 0, (1 << 64) - 1, 0] * len(looked_at)
         stats = lt.DeviceArray(lt.u64, _STATS * len(looked_at), init=beginning, name=f"stats.{kernel.name}")
         bins = lt.DeviceArray(lt.u64, _BINS * len(looked_at), name=f"bins.{kernel.name}")
+        if self.groups:
+            kernel.insert_at_entry(self.begins, self.looks, self.groups)
+        some = (self.looks,) if self.groups else ()
+        word, double = (self.look_at_some, self.look_at_some_doubles) if self.groups else (self.look, self.look_double)
         for n, (instr, values, is_behind) in enumerate(looked_at):
             insert = kernel.insert_after if is_behind else kernel.insert_before
             for value in values:
-                places = (stats.at(_STATS * n), bins.at(_BINS * n), value.register)
+                places = (stats.at(_STATS * n), bins.at(_BINS * n), *some, value.register)
                 if value.kind == "f64":
-                    insert(instr, self.look_double, *places)
+                    insert(instr, double, *places)
                 else:
-                    insert(instr, self.look, *places, KINDS[value.kind], value.shift)
+                    insert(instr, word, *places, KINDS[value.kind], value.shift)
             self.watched.append((instr, values[0].kind, stats, bins, n))
 
     def on_exit(self, report: lt.Report) -> None:
