@@ -51,9 +51,11 @@ def test_an_assistant_reads_runs_and_judges_kernels():
         ("run", wrong),
         ("run", {**launch, "kernel": "none"}),
         ("inspect", {"file": vecadd}),
+        ("annotate", {"file": str(compiled.code_object("vecadd", flags=("-g",))), "kernel": "vecadd"}),
     )
-    assert names == {"inspect", "kernels", "disassemble", "run", "judge", "replay", "doctor"}
-    found, text, good, bad, none, inspected = results
+    assert names == {"inspect", "kernels", "disassemble", "annotate", "run", "judge", "replay", "doctor"}
+    found, text, good, bad, none, inspected, annotated = results
+    assert "vecadd.hip:" in _content(annotated)["text"] and "global_load_dword" in _content(annotated)["text"]
     assert [kernel["name"] for kernel in _content(found)["kernels"]] == ["vecadd"]
     assert "global_load_dword" in _content(text)["text"]
     report = _content(good)["report"]

@@ -166,9 +166,14 @@ def test_coalescing(name, target):
     for instr in kernel.instructions:
         if not (instr.is_global and instr.works_for == "lane" and instr.access_count == 1):
             continue
-        lines = least = lanes = 0
+        lines = least = lanes = strided = 0
+        steps = set()
         for access in seen.accesses(instr.address):
             address, size = access["address"].astype(int), instr.memory_width
+            at = access["lane"].astype(int)
+            if len(at) > 1 and all((address - address[0]) * (at[1] - at[0]) == (address[1] - address[0]) * (at - at[0])):
+                strided += 1
+                steps |= {int(address[1] - address[0])} if at[1] == at[0] + 1 else set()
             assert (access["size"] == size).all()
             touched = len({n for a in address for n in range(a // line, (a + size - 1) // line + 1)})
             lines, lanes = lines + touched, lanes + len(access)
@@ -176,6 +181,7 @@ def test_coalescing(name, target):
         found = told["accesses"][f"{instr.address:#x}"]
         assert found["executed"] == seen.counts.get(instr.address, 0)
         assert (found["lanes"], found["lines"], found["least"]) == (lanes, lines, least), instr.text
+        assert (found["strided"], found["stride"]) == (strided, steps.pop() if len(steps) == 1 else None), instr.text
 
 
 @every

@@ -114,6 +114,16 @@ def test_a_launch_of_the_device_is_made_again_with_the_arrays_as_they_are(on_gpu
     assert again.result.instructions == result.instructions and len(again.memory)
 
 
+def test_tools_are_told_the_arguments(on_gpu):
+    on_gpu("gfx942")
+    luthier.triton.attach("kernel_args")
+    x, out = np.arange(300, dtype="f4"), np.zeros(300, "f4")
+    scale[(3,)](x, out, 300, BLOCK=128)
+    (launch,) = luthier.triton.last.tools["kernel_args"]["launches"]
+    array = {"array": "float32", "shape": [300], "bytes": 1200}
+    assert launch["args"] == [array, array, 300]
+
+
 def test_what_would_say_too_little_is_refused(on_gpu):
     on_gpu("gfx942")
     x, out = np.arange(128, dtype="f4"), np.zeros(128, "f4")

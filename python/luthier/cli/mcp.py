@@ -33,7 +33,7 @@ def main(args: Any) -> int:
 
     about = "AMD GPU kernels: read, instrument and run machine code on a mock device, with no GPU. Paths are this machine's."
     server = MCPServer("luthier", instructions=about, version=__version__)
-    for tool in (inspect, kernels, disassemble, run, judge, replay, doctor):
+    for tool in (inspect, kernels, disassemble, annotate, run, judge, replay, doctor):
         server.tool(structured_output=True)(_told(tool))
     server.run("stdio")
     return 0
@@ -66,6 +66,14 @@ async def kernels(file: str, target: str | None = None) -> dict[str, Any]:
 async def disassemble(file: str, kernel: str, target: str | None = None) -> dict[str, Any]:
     """A kernel's assembly with basic blocks, branch targets, live registers and source lines."""
     _, text, _ = await _command("disasm", file, "--kernel", kernel, *_option("--target", target))
+    return {"text": text[:_MOST], "left_out": max(len(text) - _MOST, 0)}
+
+
+async def annotate(file: str, kernel: str, results: list[str] | None = None, target: str | None = None) -> dict[str, Any]:
+    """A kernel's source lines beside its assembly, with live registers. ``results`` are files that luthier run --json has written: the
+    columns of their tools stand beside each instruction."""
+    words = ["annotate", file, "--kernel", kernel, "--format", "text", "--color", "never", *_option("--target", target)]
+    _, text, _ = await _command(*words, *[word for path in results or () for word in ("--with", path)])
     return {"text": text[:_MOST], "left_out": max(len(text) - _MOST, 0)}
 
 
