@@ -156,6 +156,19 @@ def test_an_application_with_signals_and_an_intercept_queue_of_its_own_sees_what
     assert (kernel["launches"], kernel["instrumented"], kernel["unfinished"]) == (100, 100, 0)
 
 
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1030"])
+def test_code_that_is_loaded_in_the_deprecated_way_is_instrumented(target):
+    """As GCC's libgomp loads it; the device says what is right."""
+    variables = {"MODULE": str(rocm.code_object("vecadd", target))}
+    alone = rocm.mock(rocm.host("deserialized"), target=target, options=("--log",), **variables)
+    [expected] = re.findall(r"has retired (\d+) instructions of the kernel vecadd", alone.stderr)
+    done = traced(["instr_count"], rocm.host("deserialized"), mock=target, **variables)
+    assert done.stdout == alone.stdout == "1024 sums right\n", done.stderr
+    [counted] = done.results("instr_count")
+    assert counted["instructions"] == int(expected)
+    assert [p["unseen"] for p in done.processes if "unseen" in p] == []
+
+
 @pytest.mark.parametrize("tool", [Waves, Ends])
 def test_handlers_of_the_application_may_wait_for_launches(tool):
     """The runtime has one thread for all handlers, the agent's among them."""

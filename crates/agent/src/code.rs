@@ -25,6 +25,13 @@ pub struct Executable {
     pub fresh: Vec<Fresh>,
 }
 
+impl Executable {
+    /// A code object was seen when it was loaded.
+    pub fn has(&self, object: Handle) -> bool {
+        self.fresh.iter().any(|fresh| fresh.object == object)
+    }
+}
+
 /// A loaded code object, with what was made of it.
 pub struct Object {
     pub number: u64,

@@ -138,6 +138,10 @@ pub type ReaderFromMemory = unsafe extern "C" fn(*const c_void, usize, *mut Hand
 pub type OfHandle = unsafe extern "C" fn(Handle) -> Status;
 pub type ExecutableCreate = unsafe extern "C" fn(u32, u32, *const c_char, *mut Handle) -> Status;
 pub type Load = unsafe extern "C" fn(Handle, Handle, Handle, *const c_char, *mut Handle) -> Status;
+/// The deprecated way, by a code object that was deserialized.
+pub type LoadDeserialized = unsafe extern "C" fn(Handle, Handle, Handle, *const c_char) -> Status;
+pub type LoadedCallback = unsafe extern "C" fn(Handle, Handle, *mut c_void) -> Status;
+pub type IterateLoaded = unsafe extern "C" fn(Handle, LoadedCallback, *mut c_void) -> Status;
 pub type Freeze = unsafe extern "C" fn(Handle, *const c_char) -> Status;
 pub type AgentDefine = unsafe extern "C" fn(Handle, Handle, *const c_char, *mut c_void) -> Status;
 pub type GlobalDefine = unsafe extern "C" fn(Handle, *const c_char, *mut c_void) -> Status;
@@ -166,7 +170,7 @@ pub struct Loader {
     pub query_host_address: usize,
     pub query_segment_descriptors: usize,
     pub query_executable: usize,
-    pub iterate_loaded_code_objects: usize,
+    pub iterate_loaded_code_objects: Option<IterateLoaded>,
     pub loaded_code_object_info: Option<GetInfo>,
 }
 

@@ -39,6 +39,7 @@ originals! {
     executable_destroy: hsa::OfHandle = Core "hsa_executable_destroy",
     executable_freeze: hsa::Freeze = Core "hsa_executable_freeze",
     executable_load: hsa::Load = Core "hsa_executable_load_agent_code_object",
+    executable_load_deserialized: hsa::LoadDeserialized = Core "hsa_executable_load_code_object",
     define_global: hsa::GlobalDefine = Core "hsa_executable_global_variable_define",
     define_agent_global: hsa::AgentDefine = Core "hsa_executable_agent_global_variable_define",
     define_read_only: hsa::AgentDefine = Core "hsa_executable_readonly_variable_define",
@@ -57,6 +58,8 @@ originals! {
     profile: hsa::Profile = AmdExt "hsa_amd_profiling_set_profiler_enabled",
     dispatch_time: hsa::DispatchTime = AmdExt "hsa_amd_profiling_get_dispatch_time",
 }
+
+const NO_FUNCTIONS: &str = "AMD's loader extension has no functions";
 
 /// A status as an error that says what was tried.
 pub fn check(status: Status, what: &str) -> Result<(), String> {
@@ -118,13 +121,30 @@ impl Runtime {
         unsafe { CStr::from_ptr(found.dli_fname) }.to_string_lossy().contains("libhsa-runtime64")
     }
 
-    fn loader(&self) -> Result<hsa::GetInfo, String> {
+    fn loader(&self) -> Result<hsa::Loader, String> {
         let mut loader = hsa::Loader::default();
         let at = (&raw mut loader).cast();
         // SAFETY: as large as it says.
         let status = unsafe { (self.extension_table)(hsa::LOADER_EXTENSION, 1, size_of::<hsa::Loader>(), at) };
-        check(status, "AMD's loader extension")?;
-        loader.loaded_code_object_info.ok_or_else(|| "AMD's loader extension has no functions".into())
+        check(status, "AMD's loader extension").map(|()| loader)
+    }
+
+    fn loaded_info(&self) -> Result<hsa::GetInfo, String> {
+        self.loader()?.loaded_code_object_info.ok_or_else(|| NO_FUNCTIONS.into())
+    }
+
+    /// The code objects that an executable has.
+    pub fn loaded_into(&self, executable: Handle) -> Result<Vec<Handle>, String> {
+        unsafe extern "C" fn add(_executable: Handle, object: Handle, to: *mut c_void) -> Status {
+            // SAFETY: the loader hands on what it is given below.
+            unsafe { (*to.cast::<Vec<Handle>>()).push(object) };
+            hsa::SUCCESS
+        }
+        let iterate = self.loader()?.iterate_loaded_code_objects.ok_or(NO_FUNCTIONS)?;
+        let mut objects: Vec<Handle> = Vec::new();
+        // SAFETY: `add` gets the list.
+        check(unsafe { iterate(executable, add, (&raw mut objects).cast()) }, "an executable's code objects")?;
+        Ok(objects)
     }
 
     fn number(&self, info: hsa::GetInfo, object: Handle, which: u32) -> Result<u64, String> {
@@ -136,7 +156,7 @@ impl Runtime {
 
     /// The file that a code object was just loaded from: where its bytes are now.
     pub fn storage(&self, object: Handle) -> Result<(*const u8, usize), String> {
-        let info = self.loader()?;
+        let info = self.loaded_info()?;
         let base = self.number(info, object, hsa::loaded::STORAGE_BASE)?;
         let size = self.number(info, object, hsa::loaded::STORAGE_SIZE)?;
         if base == 0 || size == 0 {
@@ -147,7 +167,7 @@ impl Runtime {
 
     /// Where a code object is, of an executable that is frozen.
     pub fn loaded(&self, object: Handle) -> Result<Loaded, String> {
-        let info = self.loader()?;
+        let info = self.loaded_info()?;
         let number = |which| self.number(info, object, which);
         let mut uri = vec![0u8; number(hsa::loaded::URI_LENGTH)? as u32 as usize + 1];
         // SAFETY: as long as the runtime says, and a byte.

@@ -22,9 +22,10 @@ use crate::table::{Part, TableError};
 
 /// Puts them there.
 pub fn install(session: &Session) -> Result<(), TableError> {
-    let all: [(Part, &str, usize); 8] = [
+    let all: [(Part, &str, usize); 9] = [
         (Part::Core, "hsa_queue_create", queue_create as *const () as usize),
         (Part::Core, "hsa_executable_load_agent_code_object", executable_load as *const () as usize),
+        (Part::Core, "hsa_executable_load_code_object", executable_load_deserialized as *const () as usize),
         (Part::Core, "hsa_executable_freeze", executable_freeze as *const () as usize),
         (Part::Core, "hsa_executable_destroy", executable_destroy as *const () as usize),
         (Part::Core, "hsa_executable_global_variable_define", define_global as *const () as usize),
@@ -225,22 +226,50 @@ unsafe extern "C" fn executable_load(
         // SAFETY: the application's.
         unsafe { object.write(made) };
     }
-    look(|session| {
-        // The reader's bytes are the application's, and may go away soon.
-        let copy = session.runtime().storage(made).and_then(|(at, size)| {
-            let (memory, file) = Shared::new(size).map_err(|e| e.to_string())?;
-            // SAFETY: the runtime says that they are there, and it has just read them.
-            unsafe { memory.fill(at) };
-            Ok(file)
-        });
-        if let Err(reason) = &copy {
-            complain(&format!("a code object's kernels are not instrumented: {reason}"));
-        }
-        let mut code = session.code.write().unwrap_or_else(PoisonError::into_inner);
-        let fresh = Fresh { object: made, agent, bytes: copy.ok() };
-        code.executables.entry(executable).or_default().fresh.push(fresh);
-    });
+    look(|session| take(session, executable, agent, made));
     status
+}
+
+/// The deprecated way, which GCC's libgomp uses. It does not say what has been loaded.
+unsafe extern "C" fn executable_load_deserialized(
+    executable: Handle,
+    agent: Handle,
+    from: Handle,
+    options: *const c_char,
+) -> Status {
+    let session = of_the_process();
+    // SAFETY: the application's arguments, as they are.
+    let status = unsafe { (session.runtime().executable_load_deserialized)(executable, agent, from, options) };
+    if status == hsa::SUCCESS {
+        look(|session| match session.runtime().loaded_into(executable) {
+            Ok(objects) => {
+                let code = session.code.read().unwrap_or_else(PoisonError::into_inner);
+                let known = |object| code.executables.get(&executable).is_some_and(|known| known.has(object));
+                let new: Vec<Handle> = objects.into_iter().filter(|object| !known(*object)).collect();
+                drop(code);
+                new.into_iter().for_each(|object| take(session, executable, agent, object));
+            }
+            Err(reason) => complain(&format!("a code object's kernels are not instrumented: {reason}")),
+        });
+    }
+    status
+}
+
+/// A code object has been loaded.
+fn take(session: &Session, executable: Handle, agent: Handle, object: Handle) {
+    // What it was loaded from is the application's, and may go away soon.
+    let copy = session.runtime().storage(object).and_then(|(at, size)| {
+        let (memory, file) = Shared::new(size).map_err(|e| e.to_string())?;
+        // SAFETY: the runtime says that they are there, and it has just read them.
+        unsafe { memory.fill(at) };
+        Ok(file)
+    });
+    if let Err(reason) = &copy {
+        complain(&format!("a code object's kernels are not instrumented: {reason}"));
+    }
+    let mut code = session.code.write().unwrap_or_else(PoisonError::into_inner);
+    let fresh = Fresh { object, agent, bytes: copy.ok() };
+    code.executables.entry(executable).or_default().fresh.push(fresh);
 }
 
 unsafe extern "C" fn executable_freeze(executable: Handle, options: *const c_char) -> Status {
