@@ -186,6 +186,19 @@ def library_program(name: str) -> Path:
 
 
 @functools.cache
+def library_program7(name: str, library: str) -> Path:
+    """tests/hip/NAME.cpp, which uses a library of ROCm 7's. Skips, loudly, where that was not loaded."""
+    root = need_rocm7()
+    if not (root / f"usr/include/{library}").is_dir():
+        pytest.skip(f"ROCM 7 HAS NO {library}: `tools/rocm7-packages lib{library}-dev` loads it")
+    flags = ["-D__HIP_PLATFORM_AMD__", "-std=c++17", "-O1", "-w", "-isystem", f"{root}/usr/include"]
+    source = SOURCES / f"{name}.cpp"
+    return _build(
+        f"{name}-rocm7", [source], ["clang++-22", *flags, str(source), *_links7(root, False), f"-l{library}", "-lamdhip64"]
+    )
+
+
+@functools.cache
 def code_object(name: str, target: str = "gfx90a") -> Path:
     """tests/kernels/NAME.hip, of a version that this runtime loads."""
     source = ROOT / f"tests/kernels/{name}.hip"

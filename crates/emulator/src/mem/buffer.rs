@@ -231,7 +231,14 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
         && extra & LDS == 0
     {
         let outside = exec & !(at.mask | odd);
-        if outside != 0 {
+        if let Action::Load(transfer) = action
+            && transfer != Transfer::Words
+        {
+            // A half is zero, and the other one what it is where there is something.
+            let kept = w.kept;
+            let out = &mut w.row_mut(rows.dst).0;
+            lanes(outside).for_each(|lane| out[lane] = transfer.merge(out[lane] & kept, 0));
+        } else if outside != 0 {
             for k in 0..u16::from(rows.words) {
                 w.write_masked(rows.dst + k, &Row::ZERO, outside);
             }
