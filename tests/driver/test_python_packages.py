@@ -1,9 +1,11 @@
-"""CuPy and JAX from PyPI on mock GPUs. A deep run: ``LUTHIER_PACKAGES`` names a folder with the virtual environments ``cupy``
-and ``jax`` of docs/python-packages.md, ``LUTHIER_ROCM7`` ROCm's libraries."""
+"""CuPy, JAX and PyOpenCL from PyPI on mock GPUs. A deep run: ``LUTHIER_PACKAGES`` names a folder with the virtual environments
+``cupy``, ``jax`` and ``opencl`` of docs/python-packages.md, ``LUTHIER_ROCM7`` ROCm's libraries."""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +18,7 @@ FOLDER = Path(os.environ.get("LUTHIER_PACKAGES", "/nonexistent"))
 RIGHT = {
     "cupy": ["elementwise", "raw", "sum", "sort", "matmul", "fft", "cholesky", "solve", "sparse"],
     "jax": ["jit", "sum", "grad", "sort", "matmul", "scan", "random"],
+    "opencl": ["triple", "sum", "roots", "fill"],
 }
 VARIABLES = {
     "XLA_FLAGS": "--xla_gpu_enable_cublaslt=false --xla_gpu_autotune_level=0",
@@ -43,19 +46,30 @@ def run(package: str, target: str, *options: str) -> subprocess.CompletedProcess
         str(program),
     ]
     path = f"{python.parent}:{os.environ['PATH']}"
-    environment = {**rocm.ENVIRONMENT, **VARIABLES, "ROCM_HOME": str(rocm.need_rocm7() / "usr"), "PATH": path}
+    root = rocm.need_rocm7()
+    places = {"ROCM_HOME": str(root / "usr"), "OCL_ICD_VENDORS": str(root / "etc/OpenCL/vendors"), "PATH": path}
+    environment = {**rocm.ENVIRONMENT, **VARIABLES, **places}
     return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=3600)
+
+
+def right(package: str, done: subprocess.CompletedProcess[str]) -> None:
+    said = [line for line in done.stdout.splitlines() if line.endswith(("right", "WRONG"))]
+    assert done.returncode == 0 and said == [f"{name} right" for name in RIGHT[package]], done.stderr[-3000:]
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942"])
 @pytest.mark.parametrize("package", RIGHT)
 def test_package_is_right(package, target):
-    done = run(package, target)
-    assert done.returncode == 0 and done.stdout.splitlines() == [f"{name} right" for name in RIGHT[package]], done.stderr[-3000:]
+    right(package, run(package, target))
 
 
-@pytest.mark.parametrize("package", RIGHT)
-def test_package_is_right_under_a_tool_that_counts(package):
-    done = run(package, "gfx942", "--tool", "instr_count")
-    assert done.returncode == 0 and done.stdout.splitlines() == [f"{name} right" for name in RIGHT[package]], done.stderr[-3000:]
-    assert "nothing" not in done.stderr and "instructions" in done.stderr
+@pytest.mark.parametrize("package, target", [*((package, "gfx942") for package in RIGHT), ("opencl", "gfx1201")])
+def test_a_tool_counts_what_the_device_counts(package, target, tmp_path):
+    alone = run(package, target, "--log")
+    retired = re.findall(r"has retired (\d+) instructions of the kernel (?!at 0x|__amd_rocclr_)", alone.stderr)
+    done = run(package, target, "--tool", "instr_count", "--json", str(tmp_path / "counts.json"))
+    right(package, alone), right(package, done)
+    processes = json.loads((tmp_path / "counts.json").read_text())["processes"]
+    kernels = [k for p in processes for o in p["objects"] for k in o["kernels"] if not k["name"].startswith("__amd_rocclr_")]
+    assert kernels and all(k["instrumented"] == k["launches"] for k in kernels), kernels
+    assert sum(k["tools"]["instr_count"]["instructions"] for k in kernels) == sum(map(int, retired))
