@@ -75,5 +75,22 @@ def test_counts_are_those_of_the_registers_behind_each_instruction(kernel, targe
         if nan or inf
     }
     assert expected and told["found"] == expected
+    assert {m["address"] for m in told["made"]} == {a for a, v in expected.items() if v["made"]}
     if kernel == "ratios":
-        assert told["first"] == min((a for a, v in expected.items() if v["made"]), key=lambda a: int(a, 0))
+        check_made(told, states, after, watched)
+
+
+def check_made(told, states, after, watched) -> None:
+    """What is told of the first NaNs is what the registers of that lane hold there."""
+    assert told["first"] == told["made"][0]["address"]
+    for made in told["made"]:
+        pc, key = int(made["address"], 0), (made["workgroup"][0], made["wave"])
+        before, behind = states[(*key, pc)], states[(*key, after[pc])]
+
+        def number(registers, register, lane=made["lane"]) -> str:
+            return f"{registers.vgprs[register.index][lane : lane + 1].view('f4')[0]:g}"
+
+        operands = watched[pc].operands
+        assert made["value"] == number(behind, next(o.register for o in operands if o.is_written and o.register.file == "vgpr"))
+        read = [number(before, o.register) for o in operands if o.is_read and o.register and o.register.file == "vgpr"]
+        assert [v for v in made["operands"] if v in read] == read and all(np.isfinite(float(v)) for v in made["operands"])
