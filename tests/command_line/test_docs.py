@@ -83,3 +83,12 @@ def test_sentences_that_readers_did_not_understand_are_gone():
         (str(file.relative_to(ROOT)), words) for file in files for words in UNCLEAR if words in " ".join(file.read_text().split())
     ]
     assert not found
+
+
+def test_what_the_map_and_its_recipes_name_is_there():
+    roots = ("crates", "python", "tests", "tools", "docs", "examples")
+    places = [f"/{path.relative_to(ROOT)}" for root in roots for path in [ROOT / root, *(ROOT / root).rglob("*")]]
+    text = (DOCS / "architecture.md").read_text()
+    named = [word.rstrip("/") for word in re.findall(r"`([\w./-]+)`", text) if "/" in word or word.endswith((".rs", ".py"))]
+    assert len(named) > 60
+    assert [name for name in named if not any(place.endswith(f"/{name}") for place in places)] == []

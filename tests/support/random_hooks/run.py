@@ -56,7 +56,7 @@ def check(seed: int, target: str, flags: tuple[str, ...] = ()) -> int:
         title = f"hook {seed} on {target} in waves of {lanes}, EXEC {mask:#x}"
         tool = _tool(hook, made)
         try:
-            module = lt.Device(target).load(code, tools=[tool], on_rejected="raise")
+            module = lt.Device(target).load(code, tools=[tool], on_rejected="raise", bodies=("in-place", "called")[seed % 2])
             out = np.zeros(lanes, np.uint32)
             strict = lt.finding_kinds() if mask else WITHOUT_LANES
             result = module.run("masked", grid=lanes, block=lanes, args=[np.uint64(mask), out], strict=strict)
