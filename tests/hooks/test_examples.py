@@ -183,3 +183,19 @@ def test_instruction_counter():
         )  # fmt: skip
     )
     assert told["tools"]["instruction_counter"] == {"instructions": told["emulator"]["app_instructions"]}
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1030", "gfx1201", "gfx1250"])
+def test_workgroups(target):
+    path, tool = compiled.build(KERNELS, target), _tool("workgroups")
+    numbers = np.arange(1000, dtype=np.uint32)
+    result = lt.Device(target).run(path, "half_of_the_lanes", grid=1000, block=192, args=[numbers], tools=[tool], strict=True)
+    assert result.findings == []
+    told = sorted(tool.heard)
+    lanes = 64 if target.startswith("gfx9") else 32
+    # The last workgroup has 40 work-items.
+    assert [group[0] for group in told] == list(range(6)) and [group[3] for group in told] == [192 // lanes] * 5 + [
+        -(-40 // lanes)
+    ]
+    assert result.tools["workgroups"] == {"workgroups": 6, "instructions": result.app_instructions}
+    assert sum(group[-1] for group in told) == result.app_instructions
