@@ -1,8 +1,9 @@
 //! Why an object could not be instrumented at all. What could not be done at single points is in the report.
 
-use luthier_isa::{EncodeError, Target};
+use luthier_isa::EncodeError;
 
 use crate::layout::LayoutError;
+use crate::machine::NoInstruction;
 use crate::template::HookError;
 use crate::write::WriteError;
 
@@ -23,8 +24,8 @@ pub enum CodegenError {
         "the object is instrumented already (it has a {section} section); instrument the original with all tools at once"
     )]
     AlreadyInstrumented { section: &'static str },
-    #[error("{target} has no instruction {mnemonic}", target = target.name())]
-    NoInstruction { target: Target, mnemonic: &'static str },
+    #[error(transparent)]
+    NoInstruction(#[from] NoInstruction),
     #[error("an instruction could not be built: {0}")]
     Encode(#[from] EncodeError),
     #[error("the variable {name}: {reason}")]

@@ -16,7 +16,10 @@
 //! |---|---|
 //! | `hook` | the hook language, typed trees to LLVM IR to templates (feature `llvm`) |
 //! | [`template`] | a compiled hook |
-//! | [`plan`] | what to insert where, and the report of what was done |
+//! | [`plan`] | what to insert where |
+//! | `entry_value` | what waves start with, and hooks may ask for |
+//! | `register_file` | the files that hooks take registers from |
+//! | `rejection`, `report` | why an insertion was not made; what was done |
 //! | [`pipeline`] | from an object and a plan to an instrumented object |
 //! | [`machine`] | what a processor is to placement |
 //! | [`component`] | kernels and functions that share a wave, and what their places have in common |
@@ -42,6 +45,7 @@ extern crate self as luthier_codegen;
 pub mod check;
 pub mod component;
 pub mod copy;
+mod entry_value;
 pub mod error;
 #[cfg(feature = "llvm")]
 pub mod hook;
@@ -49,6 +53,9 @@ pub mod layout;
 pub mod machine;
 pub mod pipeline;
 pub mod plan;
+mod register_file;
+mod rejection;
+mod report;
 pub mod splice;
 pub mod template;
 #[cfg(test)]

@@ -8,6 +8,7 @@ use luthier_isa::{DataType, Field, Inst, Op, Operand, Reg, RegRange, RegSet};
 use luthier_lifter::Liveness;
 use luthier_loader::{Kernel, KernelDescriptor};
 
+use super::looked::Looked;
 use super::{Violation, Wrong};
 use crate::splice::Env;
 
@@ -26,12 +27,17 @@ enum Value {
 }
 
 /// All that is wrong with it. `address` is the kernel's entry; what is in the registers `entry` is looked at behind it.
-pub fn scratch_base(env: &Env, address: u64, insts: &[Inst], entry: &[RegRange]) -> Vec<Violation> {
+pub fn scratch_base(
+    (env, looked): (&Env, &Looked),
+    address: u64,
+    insts: &[Inst],
+    entry: &[RegRange],
+) -> Vec<Violation> {
     let mut found = Vec::new();
     let mut wrong = |kind| found.push(Violation { address, kind });
     let gfx9 = env.machine.mode.target().generation().is_gfx9_family();
     let base = if gfx9 { [Reg::FLAT_SCRATCH_LO, Reg::FLAT_SCRATCH_HI] } else { base_registers() };
-    let mut nobodys = unneeded(env, address);
+    let mut nobodys = unneeded(env, looked, address);
     entry.iter().flat_map(|range| range.units()).for_each(|reg| nobodys.remove(reg));
     let may_change = |reg: Reg| base.contains(&reg) || reg == Reg::SCC || nobodys.contains(reg);
     let mut values: HashMap<Reg, Value> = HashMap::new();
@@ -57,7 +63,7 @@ pub fn scratch_base(env: &Env, address: u64, insts: &[Inst], entry: &[RegRange])
     let mut some = false;
     for kernel in kernels {
         some = true;
-        let asking = env.asked.begins(kernel.entry).map_or(kernel.descriptor, |begins| begins.descriptor);
+        let asking = env.carried.asked.begins(kernel.entry).map_or(kernel.descriptor, |begins| begins.descriptor);
         if wanted(&asking) != Some([get(base[0]), get(base[1])]) {
             wrong(Wrong::ScratchBase { kernel: kernel.name.clone() });
         }
@@ -69,12 +75,12 @@ pub fn scratch_base(env: &Env, address: u64, insts: &[Inst], entry: &[RegRange])
 }
 
 /// SGPRs that neither the kernel nor a hook looks at before something is written into them.
-fn unneeded(env: &Env, address: u64) -> RegSet {
+fn unneeded(env: &Env, looked: &Looked, address: u64) -> RegSet {
     let Some(first) = env.program.instr_at(address) else { return RegSet::EMPTY };
     let mut all: RegSet = (0..NUMBERED).map(Reg::sgpr).collect();
     let liveness = Liveness::of(env.program, env.program.func_of(first));
     all.subtract(&liveness.live_in(env.program.block_of(first)));
-    all.subtract(env.looked.registers(env.program, env.plan));
+    all.subtract(looked.registers(env.program, env.plan));
     all
 }
 
@@ -151,6 +157,7 @@ fn results(inst: &Inst, get: impl Fn(Reg) -> Value, base: [Reg; 2]) -> Option<Ve
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::descriptors::asking;
     use super::*;
     use crate::machine::scratch::ScratchInputs;
     use luthier_isa::{Mode, Target};
@@ -159,19 +166,7 @@ mod tests {
     fn the_checker_and_the_table_of_entry_values_agree_on_every_descriptor() {
         for target in [Target::Gfx900, Target::Gfx908, Target::Gfx90a, Target::Gfx1010, Target::Gfx1030] {
             for bits in 0..1u32 << 11 {
-                let mut d = KernelDescriptor::from_bytes([0; 64]);
-                let on = |bit: u32| bits >> bit & 1 != 0;
-                d.set_enable_sgpr_private_segment_buffer(on(0));
-                d.set_enable_sgpr_dispatch_ptr(on(1));
-                d.set_enable_sgpr_queue_ptr(on(2));
-                d.set_enable_sgpr_kernarg_segment_ptr(on(3));
-                d.set_enable_sgpr_dispatch_id(on(4));
-                d.set_enable_sgpr_flat_scratch_init(on(5));
-                d.set_enable_sgpr_private_segment_size(on(6));
-                d.set_enable_sgpr_workgroup_id_x(on(7));
-                d.set_enable_sgpr_workgroup_id_y(on(8));
-                d.set_enable_sgpr_workgroup_id_z(on(9));
-                d.set_enable_sgpr_workgroup_info(on(10));
+                let mut d = asking(bits);
                 d.set_user_sgpr_count(16).expect("it fits");
                 let table = ScratchInputs::of(&d, Mode::from(target)).map(|inputs| {
                     let (low, high) = (inputs.base, inputs.base.offset(1));

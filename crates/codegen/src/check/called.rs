@@ -6,8 +6,8 @@ use luthier_isa::{Decoder, Inst, Op, Operand, RegRange};
 use super::value::Value;
 use super::{Checker, Violation, Wrong};
 use crate::RelocKind;
-use crate::copy::called::Body;
 use crate::layout::chunk::{Chunk, ChunkId, Fixup, Half, Place};
+use crate::splice::called::Body;
 use crate::splice::emit::Span;
 use crate::splice::{Env, Literal};
 

@@ -41,7 +41,7 @@ pub fn prologue(question: &Question, finds: Option<&[Inst]>) -> Vec<Violation> {
     }
     // Where waves start as they did, nothing but the application reads what they start with.
     let entry: Vec<RegRange> = if asked.is_empty() { Vec::new() } else { vec![after.registers()] };
-    for (index, home) in env.slots.used() {
+    for (index, home) in env.carried.slots.used() {
         let Some(slot) = env.plan.slots.get(index) else { continue };
         // The n-th unit.
         let value = |n: u16| match slot.init {
@@ -67,13 +67,13 @@ pub fn prologue(question: &Question, finds: Option<&[Inst]>) -> Vec<Violation> {
     }
     checker.run();
     let mut violations = checker.finish();
-    violations.extend(finds.into_iter().flat_map(|insts| scratch_base(env, address, insts, &entry)));
+    violations.extend(finds.into_iter().flat_map(|insts| scratch_base((env, question.looked), address, insts, &entry)));
     violations
 }
 
 /// What the waves are to be given.
 fn entry_values(env: &Env) -> Vec<EntryValue> {
-    env.asked.all().next().map(|begins| begins.values.clone()).unwrap_or_default()
+    env.carried.asked.all().next().map(|begins| begins.values.clone()).unwrap_or_default()
 }
 
 /// From a kernel's entry to the one where its arguments are preloaded.
@@ -85,17 +85,17 @@ pub fn ending(question: &Question) -> Vec<Violation> {
     let mut violations = super::splice(question);
     let mut wrong = |kind| violations.push(Violation { address, kind });
     let placed = |n: usize| question.spans.iter().filter(|s| s.hook == HookId::Ending(n as u32)).count();
-    for (slot, _) in env.slots.used() {
+    for (slot, _) in env.carried.slots.used() {
         if env.plan.slots.get(slot).is_none_or(|slot| slot.end == End::Nothing) {
             continue;
         }
         let given = |ending: &Ending| ending.args.iter().filter(|arg| **arg == Arg::Slot(slot)).count();
-        let times = env.slots.endings.iter().enumerate().map(|(n, ending)| placed(n) * given(ending)).sum();
+        let times = env.carried.slots.endings.iter().enumerate().map(|(n, ending)| placed(n) * given(ending)).sum();
         if times != 1 {
             wrong(Wrong::Ended { slot, times });
         }
     }
-    for ending in &env.slots.endings {
+    for ending in &env.carried.slots.endings {
         adds(env, &ending.prepared, &ending.args).into_iter().for_each(&mut wrong);
     }
     violations

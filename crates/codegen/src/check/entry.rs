@@ -178,6 +178,7 @@ pub fn kept(value: EntryValue, generation: Generation) -> Option<Reg> {
 mod tests {
     use luthier_isa::{Mode, Target};
 
+    use super::super::tests::descriptors::asking;
     use super::*;
     use crate::machine::entry::{Begins, Found};
 
@@ -193,20 +194,8 @@ mod tests {
     ];
 
     fn descriptor(bits: u32, target: Target) -> KernelDescriptor {
-        let mut d = KernelDescriptor::from_bytes([0; 64]);
-        let on = |bit: u32| bits >> bit & 1 != 0;
-        d.set_enable_sgpr_private_segment_buffer(on(0));
-        d.set_enable_sgpr_dispatch_ptr(on(1));
-        d.set_enable_sgpr_queue_ptr(on(2));
-        d.set_enable_sgpr_kernarg_segment_ptr(on(3));
-        d.set_enable_sgpr_dispatch_id(on(4));
-        d.set_enable_sgpr_flat_scratch_init(on(5));
-        d.set_enable_sgpr_private_segment_size(on(6));
-        d.set_enable_sgpr_workgroup_id_x(on(7));
-        d.set_enable_sgpr_workgroup_id_y(on(8));
-        d.set_enable_sgpr_workgroup_id_z(on(9));
-        d.set_enable_sgpr_workgroup_info(on(10));
-        d.set_enable_private_segment(on(11));
+        let mut d = asking(bits);
+        d.set_enable_private_segment(bits >> 11 & 1 != 0);
         d.set_kernarg_preload_length(bits / 5 % 6).expect("it fits");
         let layout = Layout::of(&d, target.generation());
         let user: u32 = layout.user.iter().map(|n| u32::from(*n)).sum();

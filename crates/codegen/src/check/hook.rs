@@ -176,7 +176,7 @@ impl Checker<'_> {
             }
             Arg::HasClusters | Arg::WaveSize => None,
             // The kernels are given as many.
-            Arg::SharedBytes(bytes) => number((q.env.asked.shared_bytes() >= *bytes).then(|| (*bytes).into())?),
+            Arg::SharedBytes(bytes) => number((q.env.carried.asked.shared_bytes() >= *bytes).then(|| (*bytes).into())?),
             Arg::ImplicitOffset | Arg::KernelArgument { .. } => number(self.argument(arg)?),
             Arg::Entry(value) => match entry::kept(*value, q.env.machine.mode.target().generation()) {
                 Some(reg) => registers(RegRange::new(reg, 1), false),
@@ -185,7 +185,7 @@ impl Checker<'_> {
                     self.wanted(&Arg::Slot(slot), part, input, span)
                 }
             },
-            Arg::Slot(index) => match q.env.slots.home(*index)? {
+            Arg::Slot(index) => match q.env.carried.slots.home(*index)? {
                 SlotHome::Registers(range) => registers(range, true),
                 SlotHome::Lanes { cell, lane: first, count: units } => {
                     let start = self.own_scratch();
@@ -218,7 +218,9 @@ impl Checker<'_> {
             let args = &kernel.metadata()?.args;
             match arg {
                 // Which one it is if the metadata have no names, only DWARF tells.
-                Arg::KernelArgument { .. } if args.iter().all(|a| a.name.is_none()) => env.asked.argument(arg).ok(),
+                Arg::KernelArgument { .. } if args.iter().all(|a| a.name.is_none()) => {
+                    env.carried.asked.argument(arg).ok()
+                }
                 Arg::KernelArgument { name, size } => {
                     let is = |a: &&ArgMetadata| a.name.as_ref() == Some(name) && a.size == Some((*size).into());
                     args.iter().find(is)?.offset

@@ -21,7 +21,7 @@ pub fn unread(env: &Env, code: &[Placed]) -> RegSet {
         func.is_some_and(|f| env.program.function(f).kind == FunctionKind::Kernel && env.program.callers(f).is_empty());
     let leaves = Flags::CALL | Flags::INDIRECT;
     if !starts || code.iter().any(|p| p.origin.is_some() && p.inst.info().flags.intersects(leaves)) {
-        return env.unread;
+        return env.carried.unread;
     }
     let mut unread: RegSet = (0..128).filter_map(Reg::from_index).collect();
     // What inserted vector instructions have read of the application's is forgotten behind each place: see `marked`.
@@ -30,7 +30,7 @@ pub fn unread(env: &Env, code: &[Placed]) -> RegSet {
         placed.facts.marked().iter().filter(lasting).for_each(|reg| unread.remove(reg));
     }
     // Counters are read when the wave ends.
-    unread.union_with(&env.unread);
+    unread.union_with(&env.carried.unread);
     unread
 }
 
@@ -41,7 +41,7 @@ fn pair(reg: Reg) -> RegRange {
 
 /// No instruction of the application touches either.
 fn is_ours(env: &Env, pair: RegRange) -> bool {
-    pair.units().all(|reg| env.never_used.contains(reg))
+    pair.units().all(|reg| env.registers.never_used.contains(reg))
 }
 
 /// Where the application is reached while inserted vector instructions have left scalars of its marked: its writes of

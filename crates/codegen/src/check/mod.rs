@@ -72,6 +72,8 @@ pub use wrong::{Violation, Wrong};
 /// What is to be proven of one place.
 pub struct Question<'a> {
     pub env: &'a Env<'a>,
+    /// What hooks look at that the application does not need any more.
+    pub looked: &'a Looked<'a>,
     pub site: &'a Site<'a>,
     /// Values from before the instruction, and where they are kept.
     pub olds: &'a [(RegRange, RegRange)],
@@ -105,7 +107,7 @@ fn always(env: &Env) -> RegSet {
 /// The bytes of each lane's scratch that hold what the wave carries.
 fn carried(env: &Env) -> std::ops::Range<u32> {
     let start = env.scratch.map_or(0, |own| own.start);
-    start..start + env.slots.scratch
+    start..start + env.carried.slots.scratch
 }
 
 struct Checker<'a> {
@@ -132,7 +134,7 @@ impl<'a> Checker<'a> {
             q,
             state: State::at_start(mode, bits, carried(q.env)),
             promised: Promised::default(),
-            flight: Flight::new(q.site.loads, &q.env.never_used, mode.target().generation()),
+            flight: Flight::new(q.site.loads, &q.env.registers.never_used, mode.target().generation()),
             violations: Vec::new(),
         }
     }
@@ -207,7 +209,7 @@ impl<'a> Checker<'a> {
 
     /// No register is touched that may change behind our back, or written that the kernel does not have.
     fn touch(&mut self, inst: &Inst) {
-        let (given, has) = (self.q.highest, self.q.env.allocated);
+        let (given, has) = (self.q.highest, self.q.env.registers.allocated);
         let quiet = self.flight.is_quiet();
         let (mut pending, mut beyond, mut vector) = (None, None, false);
         inst.for_each_access(|a| {
@@ -254,7 +256,7 @@ impl<'a> Checker<'a> {
     /// What the wave carries in lanes and in scratch.
     fn carried(&mut self) {
         let start = self.own_scratch();
-        for (_, home) in self.q.env.slots.used() {
+        for (_, home) in self.q.env.carried.slots.used() {
             match home {
                 SlotHome::Registers(_) => {}
                 SlotHome::Lanes { cell, lane: first, count } => {
@@ -297,19 +299,19 @@ impl<'a> Checker<'a> {
         let mut kept = *site.reserved(env);
         kept.union_with(site.kept);
         self.q.olds.iter().for_each(|(_, range)| kept.insert_range(*range));
-        for (_, home) in env.slots.used() {
+        for (_, home) in env.carried.slots.used() {
             // Their lanes are looked at one by one.
             if let SlotHome::Lanes { cell: Cell::Register(reg), .. } = home {
                 kept.remove(reg);
             }
         }
         for set in [&mut active, &mut inactive] {
-            set.subtract(&env.never_used);
+            set.subtract(&env.registers.never_used);
             set.union_with(&kept);
         }
         // What hooks somewhere else look at.
         if !site.last {
-            active.union_with(env.looked.registers(env.program, env.plan));
+            active.union_with(self.q.looked.registers(env.program, env.plan));
         }
         active.union_with(&always(env));
         self.promised.units().for_each(|reg| active.insert(reg));

@@ -2,7 +2,6 @@
 //! common.
 
 mod arguments;
-pub mod asked;
 mod base;
 pub mod describe;
 mod endings;
@@ -18,15 +17,14 @@ use luthier_lifter::{FuncId, Liveness, RegisterCounts};
 use luthier_loader::Kernel;
 use rayon::prelude::*;
 
-use self::asked::Asked;
 use self::slots::{MOST_SCRATCH, Room};
 use crate::check::Looked;
-use crate::copy::Spot;
 use crate::machine::registers::Counts;
 use crate::plan::selection;
-use crate::plan::{Arg, Body, EntryValue, Init, Rejection, Where};
-use crate::splice::Env;
+use crate::plan::{Arg, Body, EntryValue, Init, Rejection, Spot, Where};
+use crate::splice::asked::Asked;
 use crate::splice::slots::Slots;
+use crate::splice::{Carried, Env, Registers};
 
 pub use base::Base;
 
@@ -36,6 +34,8 @@ pub struct Component<'a> {
     pub kernels: Vec<&'a Kernel>,
     pub used: RegSet,
     pub env: Env<'a>,
+    /// What the checker knows of the hooks' arguments.
+    pub looked: Looked<'a>,
     pub highest: Counts,
     pub scratch: u32,
     /// Why nothing is done to it after all.
@@ -64,7 +64,7 @@ struct Wishes {
 impl<'a> Component<'a> {
     /// The components that have insertions, each with its environment. `spots` are sorted.
     pub fn all(base: &Base<'a>, spots: &'a [Spot]) -> Result<Vec<Component<'a>>, EncodeError> {
-        let program = base.program;
+        let program = base.given.program;
         let mut of_root: BTreeMap<FuncId, Vec<std::ops::Range<usize>>> = BTreeMap::new();
         let mut at = 0;
         while at < spots.len() {
@@ -77,13 +77,13 @@ impl<'a> Component<'a> {
         }
         // Several descriptors may name the same code.
         let mut kernels_at: HashMap<u64, Vec<&Kernel>> = HashMap::new();
-        let selected = base.object.kernels().iter().filter(|k| selection::is_selected(base.plan, k));
+        let selected = base.object.kernels().iter().filter(|k| selection::is_selected(base.given.plan, k));
         selected.for_each(|k| kernels_at.entry(k.entry).or_default().push(k));
         let component = |(root, ranges): (FuncId, Vec<std::ops::Range<usize>>)| {
             let mut wishes = Wishes::default();
             let spots: Vec<&[Spot]> = ranges.into_iter().map(|range| &spots[range]).collect();
             spots.iter().for_each(|of_function| wishes.note(base, of_function));
-            let functions = selection::copied(program, base.selection, root);
+            let functions = selection::copied(program, base.given.selection, root);
             let at = |f: &FuncId| kernels_at.get(&program.function(*f).vaddr);
             let kernels: Vec<&Kernel> = functions.iter().filter_map(at).flatten().copied().collect();
             Component::of(base, functions, kernels, program.used_registers(root), &wishes, spots)
@@ -99,7 +99,7 @@ impl<'a> Component<'a> {
         wishes: &Wishes,
         spots: Vec<&'a [Spot]>,
     ) -> Result<Component<'a>, EncodeError> {
-        let (program, machine) = (base.program, base.machine);
+        let (program, machine) = (base.given.program, base.given.machine);
         let instrs = || functions.iter().flat_map(|f| program.function_instrs(*f).iter());
         let written = functions.first().map(|f| program.written_registers(*f)).unwrap_or_default();
         let sets_mode = written.contains(Reg::MODE);
@@ -116,72 +116,58 @@ impl<'a> Component<'a> {
         }
         let allocated = *allocated.get_or_insert(limits);
         let allocated_in = allocated_in(base, &functions, &kernels, &used);
-        let ends = base.selection.ends_as_it_is(program, &functions);
+        let ends = base.given.selection.ends_as_it_is(program, &functions);
         let none = match ends {
             _ if wishes.slots.is_empty() => None,
             _ if kernels.is_empty() => Some(Rejection::SlotWithoutKernel),
             Some(f) => Some(Rejection::EndsAsItIs { function: program.function(f).name.clone() }),
             None => None,
         };
-        let asked = Asked::of(base, &kernels, &wishes.entry, &wishes.arguments, wishes.shared);
+        let argument = |arg: &Arg| (arg.clone(), arguments::offset(base.object, &kernels, arg));
+        let arguments = wishes.arguments.iter().map(argument).collect();
+        let asked = Asked::of(machine, &kernels, &wishes.entry, arguments, wishes.shared);
         // Where waves start, these hold something for a while.
         let mut taken = touched;
         asked.all().for_each(|begins| taken.union_with(&begins.registers()));
-        let room = base.plan.placement.room();
-        let stack = base.templates.iter().filter_map(|t| Some(t.stack?.bytes)).max().unwrap_or(0);
+        let room = base.given.plan.placement.room();
+        let stack = base.given.templates.iter().filter_map(|t| Some(t.stack?.bytes)).max().unwrap_or(0);
         let own = |room: u32| {
             let own = scratch::own(machine, program, (&functions, &written), &kernels, (stack, room));
             own.filter(|_| !wishes.moves_scratch)
         };
         let slots = if none.is_some() {
-            Slots { homes: vec![None; base.plan.slots.len()], refused: none, ..Slots::default() }
+            Slots { homes: vec![None; base.given.plan.slots.len()], refused: none, ..Slots::default() }
         } else {
             let (vgprs, agprs) = (machine.most_vgprs(&kernels), machine.most_agprs(&kernels, &used));
             let scratch = if own(room + MOST_SCRATCH).is_some() { MOST_SCRATCH } else { 0 };
             let room = Room { machine, touched: &taken, limits, vgprs, agprs, scratch };
-            let refused = |slot: &usize| match base.plan.slots.get(*slot).map(|slot| slot.init) {
+            let refused = |slot: &usize| match base.given.plan.slots.get(*slot).map(|slot| slot.init) {
                 Some(Init::Entry(value)) => asked.refused(value).is_some(),
                 _ => false,
             };
             let wanted: Vec<usize> = wishes.slots.iter().copied().filter(|slot| !refused(slot)).collect();
-            let mut slots = slots::homes(&room, &base.plan.slots, &wanted);
-            slots.endings = endings::endings(machine, &base.plan.slots, &slots)?;
+            let mut slots = slots::homes(&room, &base.given.plan.slots, &wanted);
+            slots.endings = endings::endings(machine, &base.given.plan.slots, &slots)?;
             slots
         };
         let default_fp_mode = !sets_mode && kernels.iter().all(|k| machine.has_default_fp_mode(&k.descriptor));
         let mut reserved = slots.registers;
         reserved.union_with(&wishes.watched);
         let scratch = own(room + slots.scratch);
-        let reads_by_lanes = base.templates.iter().any(|t| t.reads_counters_by_lanes);
+        let reads_by_lanes = base.given.templates.iter().any(|t| t.reads_counters_by_lanes);
         let (unread, highest) = (if reads_by_lanes { RegSet::EMPTY } else { slots.scalars }, slots.highest);
         let env = Env {
-            program,
-            plan: base.plan,
-            machine,
+            given: base.given,
             kernels: kernels.clone(),
-            templates: base.templates,
-            template_of: base.template_of,
-            symbols: base.symbols,
-            selection: base.selection,
-            slots,
-            version: base.object.version().into(),
-            asked,
-            reserved,
-            watched_state: wishes.watched_state,
-            unread,
-            never_used,
-            unset: machine.unset(&kernels, &used),
-            limits,
-            allocated,
-            allocated_in,
+            carried: Carried { slots, asked, reserved, watched_state: wishes.watched_state, unread },
+            registers: Registers { never_used, unset: machine.unset(&kernels, &used), limits, allocated, allocated_in },
             default_fp_mode,
-            replays: base.object.xnack().required() != Some(false) && machine.replays(),
             scratch,
-            looked: Looked::new(spots),
         };
         let allocates = instrs().any(|i| program.inst(i).info().op() == luthier_isa::op::Op::SAllocVgpr);
         let refused = allocates.then(|| "the kernel changes its number of VGPRs as it runs (s_alloc_vgpr)".to_owned());
-        Ok(Component { functions, kernels, used, env, highest, scratch: 0, refused })
+        let looked = Looked::new(spots);
+        Ok(Component { functions, kernels, used, env, looked, highest, scratch: 0, refused })
     }
 }
 
@@ -197,9 +183,9 @@ fn allocated_in(base: &Base, functions: &[FuncId], kernels: &[&Kernel], used: &R
         return all;
     }
     for kernel in kernels {
-        let counts = base.machine.allocated(kernel, used);
-        let at = functions.iter().find(|f| base.program.function(**f).vaddr == kernel.entry);
-        for f in at.into_iter().flat_map(|f| base.program.reachable(*f)) {
+        let counts = base.given.machine.allocated(kernel, used);
+        let at = functions.iter().find(|f| base.given.program.function(**f).vaddr == kernel.entry);
+        for f in at.into_iter().flat_map(|f| base.given.program.reachable(*f)) {
             all.entry(f).and_modify(|least| *least = least.least(counts)).or_insert(counts);
         }
     }
@@ -209,16 +195,17 @@ fn allocated_in(base: &Base, functions: &[FuncId], kernels: &[&Kernel], used: &R
 impl Wishes {
     /// Adds what the insertions of one function ask for.
     fn note(&mut self, base: &Base, spots: &[Spot]) {
-        let program = base.program;
+        let program = base.given.program;
         // Registers that hooks look at, or whose value is to survive an instruction that is taken out: those that
         // liveness knows nothing of must be left alone everywhere. So must those that are live only behind some of the
         // calls of this function: where it is called elsewhere, they are dead in front of the call.
         let mut looked_at: Vec<(Spot, RegRange, bool)> = Vec::new();
         for spot in spots {
             let inst = program.inst(spot.instr);
-            match &base.plan.insertions[spot.insertion as usize].body {
+            match &base.given.plan.insertions[spot.insertion as usize].body {
                 Body::Hook { args, .. } => {
-                    let prepared = base.template_of[spot.insertion as usize].map(|t| &base.templates[t as usize]);
+                    let prepared =
+                        base.given.template_of[spot.insertion as usize].map(|t| &base.given.templates[t as usize]);
                     for (n, arg) in args.iter().enumerate() {
                         let input = prepared.and_then(|p| p.inputs.get(n)).and_then(|inputs| inputs.first());
                         if input.copied().flatten().is_some_and(|input| input.read) {
@@ -232,7 +219,7 @@ impl Wishes {
                             }
                         }
                         if let Arg::InOut(range) = arg {
-                            self.moves_scratch |= range.units().any(|reg| scratch::is_base(base.machine, reg));
+                            self.moves_scratch |= range.units().any(|reg| scratch::is_base(base.given.machine, reg));
                         }
                         match arg {
                             Arg::Slot(c) if !self.slots.contains(c) => self.slots.push(*c),
@@ -248,7 +235,7 @@ impl Wishes {
                 Body::Raw(insts) => {
                     for raw in insts.iter() {
                         raw.for_each_access(|a| self.watch(a.reg));
-                        self.moves_scratch |= scratch::writes_base(base.machine, raw);
+                        self.moves_scratch |= scratch::writes_base(base.given.machine, raw);
                     }
                 }
                 Body::Nothing => {}
@@ -283,13 +270,13 @@ impl Wishes {
             return;
         }
         self.entry.push(value);
-        let slot = base.plan.slots.iter().position(|slot| slot.init == Init::Entry(value));
-        let stays = value.stays(base.machine.mode.target().generation());
+        let slot = base.given.plan.slots.iter().position(|slot| slot.init == Init::Entry(value));
+        let stays = value.stays(base.given.machine.mode.target().generation());
         self.slots.extend(slot.filter(|slot| !stays && !self.slots.contains(slot)));
     }
 
     fn watch(&mut self, reg: Reg) {
-        match crate::machine::File::of(reg) {
+        match crate::register_file::File::of(reg) {
             Some(_) => self.watched.insert(reg),
             None => self.watched_state.insert(reg),
         }

@@ -9,8 +9,8 @@ use luthier_lifter::{FuncId, InstrId, Program};
 use luthier_loader::Kernel;
 
 use super::stack;
-use crate::copy::entry::PRELOAD_ENTRY;
 use crate::machine::Machine;
+use crate::machine::entry::PRELOAD_ENTRY;
 use crate::machine::operations::HwReg;
 use crate::machine::scratch::{OwnScratch, ScratchInputs};
 use crate::machine::special::Special;

@@ -6,9 +6,10 @@
 
 use luthier_isa::{Reg, RegRange, RegSet};
 
+use crate::machine::Machine;
 use crate::machine::registers::Counts;
-use crate::machine::{File, Machine};
 use crate::plan::{Rejection, Slot};
+use crate::register_file::File;
 use crate::splice::pool::Free;
 use crate::splice::slots::{Cell, SlotHome, Slots};
 

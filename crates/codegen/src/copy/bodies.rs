@@ -5,8 +5,8 @@ use luthier_lifter::{InFlight, Live, Wait};
 use smallvec::SmallVec;
 
 use super::literals::write;
-use super::{Copied, Refusal, Spot};
-use crate::check;
+use super::{Copied, Refusal, Spot, Task};
+use crate::check::{self, Looked};
 use crate::layout::chunk::{ChunkId, Fixup, Place};
 use crate::machine::scratch::ScratchInputs;
 use crate::plan::{Arg, Body, Checked, Placement, Rejected, Rejection, Where};
@@ -49,6 +49,7 @@ impl Spotted<'_> {
 /// Puts what is inserted at one place after the other into a chunk.
 pub struct Inserter<'a> {
     pub env: &'a Env<'a>,
+    looked: &'a Looked<'a>,
     pub checked: Checked,
     /// What is issued, the application's instructions included.
     pub seam: Seam<'a>,
@@ -60,10 +61,12 @@ pub struct Inserter<'a> {
 }
 
 impl<'a> Inserter<'a> {
-    pub fn new(env: &'a Env<'a>, checked: Checked, out: Copied) -> Inserter<'a> {
-        let seam = Seam::new(env.machine.mode, env.unread);
+    pub fn new(task: &Task<'a>, out: Copied) -> Inserter<'a> {
+        let Task { env, looked, checked, .. } = *task;
+        let seam = Seam::new(env.machine.mode, env.carried.unread);
         Inserter {
             env,
+            looked,
             checked,
             seam,
             out,
@@ -101,7 +104,7 @@ impl<'a> Inserter<'a> {
             return Ok(made);
         }
         self.splice.clear();
-        self.seam.avoid(at.loads, self.env.allocated.vgprs);
+        self.seam.avoid(at.loads, self.env.registers.allocated.vgprs);
         // Nothing may stand between a global wave sync operation and the wait for it.
         if at.previous.is_some_and(|i| i.info().op().is_gws()) {
             let all = Wait { vmcnt: Some(0), lgkmcnt: Some(0), expcnt: Some(0), ..Wait::default() };
@@ -129,7 +132,7 @@ impl<'a> Inserter<'a> {
         let env = self.env;
         let live = || {
             let mut live = at.live.any();
-            live.union_with(&env.reserved);
+            live.union_with(&env.carried.reserved);
             let restored = self.splice.restored.iter();
             restored.for_each(|special| live.insert_range(special.range(env.machine)));
             live
@@ -141,7 +144,7 @@ impl<'a> Inserter<'a> {
 
     /// The application's scalars are not marked as read, where that would last.
     fn forget(&mut self) -> Result<(), Refusal> {
-        let (machine, unused) = (self.env.machine, &self.env.never_used);
+        let (machine, unused) = (self.env.machine, &self.env.registers.never_used);
         // Neighbours in a pair are marked together.
         let used = |reg: Reg| {
             let neighbour = Reg::from_index(reg.index() ^ 1).unwrap_or(reg);
@@ -158,7 +161,7 @@ impl<'a> Inserter<'a> {
     /// Registers that the kernel is given for what stands here: the hooks' own, and those of what the wave carries.
     fn given(&self) -> crate::machine::registers::Counts {
         let mut given = self.splice.highest;
-        given.merge(&self.env.slots.highest);
+        given.merge(&self.env.carried.slots.highest);
         given
     }
 
@@ -238,6 +241,7 @@ impl<'a> Inserter<'a> {
             let made: Vec<HookId> = allocation.hooks.iter().map(|hook| demands[hook.demand].id).collect();
             prove(&check::Question {
                 env: inserter.env,
+                looked: inserter.looked,
                 site,
                 olds: at.olds,
                 inst: at.inst,
@@ -259,12 +263,12 @@ impl<'a> Inserter<'a> {
             return Err(Refusal::Reason(format!("VGPR indexing may be on at {:#x}, where the wave ends", at.address)));
         }
         self.splice.clear();
-        self.seam.avoid(at.loads, self.env.allocated.vgprs);
+        self.seam.avoid(at.loads, self.env.registers.allocated.vgprs);
         let (busy, kept) = (self.seam.busy(), RegSet::EMPTY);
         let site = Site { live: &Live::NONE, last: true, ..at.site(&busy, &kept) };
         let mut demands: SmallVec<[Demand; 1]> = SmallVec::new();
         let refused = |reason: Rejection| Refusal::Reason(format!("its counters cannot be added to memory: {reason}"));
-        for ending in 0..self.env.slots.endings.len() {
+        for ending in 0..self.env.carried.slots.endings.len() {
             let demand = Demand::of(self.env, &site, at.inst, HookId::Ending(ending as u32), &[]);
             demands.push(demand.map_err(refused)?);
         }
@@ -290,7 +294,7 @@ impl<'a> Inserter<'a> {
         if alone {
             let live = || {
                 let mut live = at.live.any();
-                live.union_with(&self.env.reserved);
+                live.union_with(&self.env.carried.reserved);
                 live
             };
             self.seam.lead_out(&self.env.machine.ops, at.next, live, &mut self.splice.insts)?;
@@ -300,6 +304,7 @@ impl<'a> Inserter<'a> {
             check::prologue(
                 &check::Question {
                     env: inserter.env,
+                    looked: inserter.looked,
                     site: &site,
                     olds: &[],
                     inst: at.inst,
@@ -398,12 +403,12 @@ impl<'a> Inserter<'a> {
         let kept = RegSet::EMPTY;
         let site = at.site(&busy, &kept);
         let mut without = after.any();
-        without.subtract(&self.env.never_used);
+        without.subtract(&self.env.registers.never_used);
         at.inst.for_each_access(|a| without.insert(a.reg));
         wanted.iter().for_each(|range| without.insert_range(*range));
         let mut pool = site.pool(self.env, &without, false);
         self.splice.clear();
-        self.seam.avoid(at.loads, self.env.allocated.vgprs);
+        self.seam.avoid(at.loads, self.env.registers.allocated.vgprs);
         let mut found = Vec::new();
         let moves = spots.iter().any(|spot| spot.at == Where::Instead && self.moves_lanes(spot));
         for range in wanted {
@@ -421,7 +426,7 @@ impl<'a> Inserter<'a> {
             self.splice = splice;
             found.push((range, RegRange { part: range.part, ..kept }));
         }
-        let reserved = &self.env.reserved;
+        let reserved = &self.env.carried.reserved;
         let live = || {
             let mut live = at.live.any();
             live.union_with(reserved);
@@ -432,6 +437,7 @@ impl<'a> Inserter<'a> {
         self.check_with(at.address, |inserter| {
             check::keep(&check::Question {
                 env: inserter.env,
+                looked: inserter.looked,
                 site: &site,
                 olds: &found,
                 inst: at.inst,

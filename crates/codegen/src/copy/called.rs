@@ -7,16 +7,8 @@ use luthier_isa::Inst;
 use super::Refusal;
 use super::literals::write;
 use crate::layout::chunk::{Chunk, ChunkId, Fixup, Place};
+use crate::splice::called::Body;
 use crate::splice::{Env, Literal};
-
-/// A hook with its registers, and the return behind it.
-#[derive(PartialEq, Eq, Debug)]
-pub struct Body {
-    template: u32,
-    pub insts: Vec<Inst>,
-    /// By the instructions' numbers in the body.
-    pub literals: Vec<Literal>,
-}
 
 /// The bodies of one function, and the words of its chunk that call them.
 #[derive(Debug, Default)]

@@ -3,31 +3,13 @@
 
 use std::rc::Rc;
 
-use luthier_isa::{Inst, RegRange, VgprMsb};
-use luthier_lifter::{BlockId, InFlight, Live, Terminator};
+use luthier_lifter::{BlockId, Terminator};
 
 use super::bodies::Spotted;
-use super::function::Copier;
+use super::copier::{Copier, Edge};
 use super::{Refusal, Spot};
 use crate::layout::chunk::{Fixup, Place};
 use crate::plan::{Rejection, Where};
-use crate::splice::seams::Seam;
-
-/// The taken way of a branch with insertions on it.
-pub struct Edge<'a> {
-    address: u64,
-    inst: Inst,
-    insertions: Vec<u32>,
-    /// There are insertions that are on the other way as well.
-    shared: bool,
-    live: Live,
-    loads: InFlight,
-    seam: Seam<'a>,
-    indexed: bool,
-    msb: VgprMsb,
-    olds: Vec<(RegRange, RegRange)>,
-    to: Place,
-}
 
 impl Copier<'_> {
     /// What is inserted behind a block's last instruction: on all of its ways, and on single ones. Where something else
@@ -60,7 +42,7 @@ impl Copier<'_> {
         let ways: Vec<u64> = match terminator {
             Terminator::Branch => target.into_iter().collect(),
             Terminator::CondBranch => target.into_iter().chain([next]).collect(),
-            Terminator::Fallthrough | Terminator::Trap | Terminator::Call if self.env.program.goes_on(block) => {
+            Terminator::Fallthrough | Terminator::Trap | Terminator::Call if self.task.env.program.goes_on(block) => {
                 vec![next]
             }
             _ => Vec::new(),
@@ -99,15 +81,16 @@ impl Copier<'_> {
         on: &dyn Fn(Option<u64>) -> Vec<u32>,
         at: &Spotted,
     ) -> Result<(), Refusal> {
-        let program = self.env.program;
-        let (func, vaddr, inst) = (self.func, at.address, at.inst);
+        let program = self.task.env.program;
+        let (func, vaddr, inst) = (self.task.func, at.address, at.inst);
         let start = |v: u64| {
             let block = program.instr_at(v).map(|i| program.block_of(i))?;
             (program.block(block).func == func && program.block_vaddr(block) == v).then_some(block)
         };
         let conditional = program.block(block).terminator == Terminator::CondBranch;
         let next = vaddr + inst.size() as u64;
-        let taken = target.and_then(|t| Some((self.map.target(self.env, func, t, false)?, start(t)?)));
+        let taken =
+            target.and_then(|t| Some((self.task.map.target(self.task.env.program, func, t, false)?, start(t)?)));
         let both: Vec<u32> = on(None);
         let fallen = start(next).filter(|_| conditional);
         // What is on every way is on all of them or on none.
@@ -127,7 +110,7 @@ impl Copier<'_> {
         let mut insertions = on(target);
         let mut shared = false;
         if let Some(fallen) = fallen {
-            let live = self.liveness.at_start(fallen);
+            let live = self.known.liveness.at_start(fallen);
             let msb = program.block(fallen).instrs.iter().next().and_then(|i| program.inst(i).msb());
             let at = Spotted { live: &live, msb: msb.unwrap_or_default(), ..*at };
             let wanted = on(Some(next));
@@ -142,7 +125,7 @@ impl Copier<'_> {
         // The branch was aimed at its target's copy: aim it at the way's own code instead. Its label comes behind those
         // of the instructions and of the entry.
         let label = program.function_instrs(func).len() as u32 + 1 + self.edges.len() as u32;
-        let place = Place::Label { chunk: self.chunk, label };
+        let place = Place::Label { chunk: self.task.chunk, label };
         if let Some(Fixup::Branch { to, .. }) = self.put.out.chunk.fixups.get_mut(branch) {
             *to = place;
         }
@@ -152,7 +135,7 @@ impl Copier<'_> {
             inst: *inst,
             insertions,
             shared,
-            live: self.liveness.at_start(taken),
+            live: self.known.liveness.at_start(taken),
             loads: at.loads.clone(),
             seam,
             indexed: at.indexed,
@@ -193,6 +176,6 @@ impl Copier<'_> {
     }
 
     fn only_taken(&self, insertion: u32) -> bool {
-        matches!(self.env.plan.insertions[insertion as usize].at, Where::Edge { .. })
+        matches!(self.task.env.plan.insertions[insertion as usize].at, Where::Edge { .. })
     }
 }

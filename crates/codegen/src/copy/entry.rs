@@ -7,14 +7,11 @@ use luthier_isa::{Inst, VgprMsb};
 use luthier_lifter::{InFlight, Live};
 
 use super::bodies::Spotted;
-use super::function::Copier;
+use super::copier::Copier;
 use super::{KernelEntry, Refusal, Spot};
 use crate::layout::chunk::Place;
+use crate::machine::entry::PRELOAD_ENTRY;
 use crate::plan::Where;
-
-/// With kernel arguments preloaded, the hardware starts this many bytes behind the entry; firmware that does not know
-/// of preloading starts at the entry, where the compiler has put loads of the same registers.
-pub const PRELOAD_ENTRY: u64 = 256;
 
 /// One of a function's entries.
 #[derive(Clone, Debug)]
@@ -59,11 +56,11 @@ impl Copier<'_> {
     /// The start of a device function's chunk. Gives the word where the code that runs at the entry begins, if there is
     /// any.
     pub(super) fn entry(&mut self) -> Result<Option<u32>, Refusal> {
-        let insertions = insertions(self.spots);
+        let insertions = insertions(self.known.spots);
         if insertions.is_empty() {
             return Ok(None);
         }
-        let start = self.start(self.env.program.function(self.func).vaddr)?;
+        let start = self.start(self.task.env.program.function(self.task.func).vaddr)?;
         // What the caller did last is not known.
         self.put.seam.begin(Some(Rc::new(|_| None)));
         self.put.bodies(&insertions, &start.spotted())?;
@@ -80,12 +77,12 @@ impl Copier<'_> {
     }
 
     fn start(&self, vaddr: u64) -> Result<Start, Refusal> {
-        let program = self.env.program;
-        let Some(first) = program.instr_at(vaddr).filter(|i| program.func_of(*i) == self.func) else {
+        let program = self.task.env.program;
+        let Some(first) = program.instr_at(vaddr).filter(|i| program.func_of(*i) == self.task.func) else {
             let reason = format!("the function is entered at {vaddr:#x}, where it has no instruction");
             return Err(Refusal::Reason(reason));
         };
-        let Some(to) = self.map.target(self.env, self.func, vaddr, false) else {
+        let Some(to) = self.task.map.target(self.task.env.program, self.task.func, vaddr, false) else {
             return Err(Refusal::Reason(format!("{vaddr:#x} is not copied")));
         };
         let block = program.block_of(first);
@@ -93,11 +90,11 @@ impl Copier<'_> {
             vaddr,
             inst: *program.inst(first),
             block: program.block(block).instrs.iter().map(|i| *program.inst(i)).collect(),
-            live: self.liveness.at_start(block),
-            loads: self.loads.at(first),
-            indexed: self.indexing.at_start(),
+            live: self.known.liveness.at_start(block),
+            loads: self.known.loads.at(first),
+            indexed: self.known.indexing.at_start(),
             to,
-            is_first: first == program.function_instrs(self.func).first,
+            is_first: first == program.function_instrs(self.task.func).first,
         })
     }
 }

@@ -8,40 +8,19 @@ use luthier_isa::msb::{self, MsbChange};
 use luthier_isa::op::Op;
 use luthier_isa::{Flags, Inst, Operand};
 use luthier_lifter::{
-    BlockId, FuncId, FunctionKind, InFlight, InstrId, Live, Liveness, PendingLoads, Points, Program, Terminator,
+    BlockId, FunctionKind, InFlight, InstrId, Live, Liveness, PendingLoads, Points, Program, Terminator,
 };
 use smallvec::SmallVec;
 
 use super::bodies::{Inserter, Spotted};
-use super::edges::Edge;
+use super::copier::{Copier, Known};
 use super::indexing::Indexing;
 use super::pcrel::{Pc, PcPlans};
-use super::{ChunkMap, Copied, Refusal, Spot, Task, hints};
+use super::{Copied, Refusal, Spot, Task, hints};
 use crate::check;
-use crate::layout::chunk::{ChunkId, Fixup};
+use crate::layout::chunk::Fixup;
 use crate::plan::{Rejected, Rejection, Where};
-use crate::splice::Env;
 use crate::splice::demand::Olds;
-
-/// Copies one function.
-pub struct Copier<'a> {
-    pub(super) env: &'a Env<'a>,
-    pub(super) map: &'a ChunkMap,
-    pub(super) func: FuncId,
-    pub(super) chunk: ChunkId,
-    /// Of this function, sorted.
-    pub(super) spots: &'a [Spot],
-    pub(super) liveness: Liveness<'a>,
-    /// Of the block that is being copied.
-    points: Points,
-    pub(super) plans: PcPlans,
-    pub(super) indexing: Indexing,
-    pub(super) loads: PendingLoads<'a>,
-    /// Instructions that something else stands for; ascending.
-    absent: Rc<[InstrId]>,
-    pub(super) put: Inserter<'a>,
-    pub(super) edges: Vec<Edge<'a>>,
-}
 
 /// Copies `func`. `spots` are those of this function, sorted.
 ///
@@ -73,7 +52,7 @@ pub fn copy(task: &Task, spots: &[Spot]) -> Result<Copied, Refusal> {
 }
 
 fn attempt(task: &Task, spots: &[Spot]) -> Result<Copied, Refusal> {
-    let Task { env, map, func, chunk, kernel, checked } = *task;
+    let Task { env, map, func, chunk, kernel, .. } = *task;
     let program = env.program;
     let function = program.function(func);
     if let Some(reason) = &function.refusal {
@@ -98,11 +77,7 @@ fn attempt(task: &Task, spots: &[Spot]) -> Result<Copied, Refusal> {
     }
     absent.dedup();
     let absent: Rc<[InstrId]> = absent.into();
-    let mut copier = Copier {
-        env,
-        map,
-        func,
-        chunk,
+    let known = Known {
         spots,
         liveness: Liveness::of(program, func),
         points: Points::NONE,
@@ -110,9 +85,8 @@ fn attempt(task: &Task, spots: &[Spot]) -> Result<Copied, Refusal> {
         indexing: Indexing::of(program, func),
         loads: PendingLoads::without(program, func, absent.clone()),
         absent,
-        put: Inserter::new(env, checked, out),
-        edges: Vec::new(),
     };
+    let mut copier = Copier { task: *task, known, put: Inserter::new(task, out), edges: Vec::new() };
     copier.put.out.chunk.name = format!("{}.instrumented", function.name);
     copier.put.out.chunk.align = if kernel.is_some() { 256 } else { 64 };
     copier.put.out.chunk.words.reserve(function.size as usize / 2);
@@ -158,33 +132,33 @@ fn irreplaceable(program: &Program, plans: &PcPlans, i: InstrId, inst: &Inst) ->
 
 impl Copier<'_> {
     fn block(&mut self, block: BlockId) -> Result<(), Refusal> {
-        let program = self.env.program;
+        let program = self.task.env.program;
         let b = *program.block(block);
         let insts = program.insts(b.instrs);
-        let from = self.spots.partition_point(|s| s.instr < b.instrs.first);
-        let to = from + self.spots[from..].iter().take_while(|s| b.instrs.contains(s.instr)).count();
-        let spots: &[Spot] = &self.spots[from..to];
+        let from = self.known.spots.partition_point(|s| s.instr < b.instrs.first);
+        let to = from + self.known.spots[from..].iter().take_while(|s| b.instrs.contains(s.instr)).count();
+        let spots: &[Spot] = &self.known.spots[from..to];
         let spots = &spots[spots.iter().take_while(|s| s.at == Where::Entry).count()..];
         let ends = b.terminator == Terminator::End;
-        let flushes = ends && !self.env.slots.endings.is_empty();
+        let flushes = ends && !self.task.env.carried.slots.endings.is_empty();
         // Liveness is only worked out where it is asked for.
-        let wanted = !spots.is_empty() || self.plans.wants_liveness(b.instrs);
-        let mut points = std::mem::replace(&mut self.points, Points::NONE);
+        let wanted = !spots.is_empty() || self.known.plans.wants_liveness(b.instrs);
+        let mut points = std::mem::replace(&mut self.known.points, Points::NONE);
         if wanted {
-            self.liveness.points_into(block, &mut points);
+            self.known.liveness.points_into(block, &mut points);
         }
-        let loads = if wanted || flushes { self.loads.points(block) } else { Vec::new() };
+        let loads = if wanted || flushes { self.known.loads.points(block) } else { Vec::new() };
         // Whether anything is added in this block.
         let adds = wanted || flushes;
         let broken = if !adds {
             Vec::new()
         } else {
-            let absent = self.absent.clone();
+            let absent = self.known.absent.clone();
             self.put.seam.begin(Some(Rc::new(move |length| ways(program, block, &absent, length))));
             hints::broken(insts, b.instrs.first.0, spots, flushes)
         };
         let (nothing, nothing_loaded) = (Live::NONE, InFlight::default());
-        let mut indexed = self.indexing.at_start();
+        let mut indexed = self.known.indexing.at_start();
         let mut rest = spots;
         for (k, i) in b.instrs.iter().enumerate() {
             let (inst, vaddr) = (insts[k], program.vaddr(i));
@@ -220,7 +194,7 @@ impl Copier<'_> {
             }
             let instead = if mine.is_empty() { SmallVec::new() } else { at(Where::Instead) };
             if instead.is_empty() {
-                let copied = if broken.contains(&k) { self.env.machine.ops.nop(1)? } else { inst };
+                let copied = if broken.contains(&k) { self.task.env.machine.ops.nop(1)? } else { inst };
                 let at = self.put.out.chunk.here();
                 let made = self.instruction(i, &copied, vaddr, after, around(k + 1), &olds)?;
                 self.put.out.chunk.origins.push((at, vaddr));
@@ -228,7 +202,7 @@ impl Copier<'_> {
                     self.put.out.chunk.others.push((at, inst));
                 }
                 // What gives the program counter is followed where the sum behind it is made.
-                if adds && !matches!(self.plans.at(i), Some(Pc::Kept { .. })) {
+                if adds && !matches!(self.known.plans.at(i), Some(Pc::Kept { .. })) {
                     self.put.seam.follow(&copied);
                 }
                 Indexing::step(&inst, &mut indexed);
@@ -267,20 +241,20 @@ impl Copier<'_> {
                 }
             }
         }
-        self.points = points;
+        self.known.points = points;
         self.leave(block, b.terminator)
     }
 
     /// Control may come into the block from the word before it.
     fn falls_into(&self, block: BlockId) -> bool {
-        let program = self.env.program;
+        let program = self.task.env.program;
         let blocks = program.function(program.block(block).func).blocks;
         block == blocks.first || falls_through(program.block(BlockId(block.0 - 1)).terminator)
     }
 
     /// Where the block falls through, but the next one does not stand behind it in the original, a branch leads there.
     fn leave(&mut self, block: BlockId, terminator: Terminator) -> Result<(), Refusal> {
-        let program = self.env.program;
+        let program = self.task.env.program;
         let b = program.block(block);
         if !falls_through(terminator) {
             return Ok(());
@@ -295,11 +269,11 @@ impl Copier<'_> {
             && !program.exits_of(block).iter().any(|exit| exit.target == next)
         {
             // Control never gets here. Were it to, the wave stops, and the host hears of it.
-            let guard = self.env.machine.ops.stop()?;
+            let guard = self.task.env.machine.ops.stop()?;
             guard.iter().for_each(|inst| self.put.out.chunk.push(inst));
             return Ok(());
         }
-        let Some(to) = self.map.target(self.env, self.func, next, false) else {
+        let Some(to) = self.task.map.target(self.task.env.program, self.task.func, next, false) else {
             return Err(Refusal::Reason(format!("control runs off the function's end, to {next:#x}")));
         };
         self.put.branch(to)?;
@@ -317,7 +291,7 @@ impl Copier<'_> {
         olds: &Olds,
     ) -> Result<Inst, Refusal> {
         let at = self.put.out.chunk.here();
-        match self.plans.at(i).copied() {
+        match self.known.plans.at(i).copied() {
             Some(Pc::Kept { to }) => {
                 self.put.out.chunk.push(inst);
                 self.keep_pc(at, inst, to, after, loads, olds)?;
@@ -338,7 +312,8 @@ impl Copier<'_> {
             self.put.out.chunk.push(inst);
             return Ok(*inst);
         };
-        let Some(to) = self.map.target(self.env, self.func, target, flags.contains(Flags::CALL)) else {
+        let Some(to) = self.task.map.target(self.task.env.program, self.task.func, target, flags.contains(Flags::CALL))
+        else {
             return Err(Refusal::Reason(format!("{inst} at {vaddr:#x} leads to {target:#x}, which is not copied")));
         };
         // One that goes as far as it likes (gfx1250) needs no such thing here, where islands are put in.
@@ -356,9 +331,9 @@ impl Copier<'_> {
     /// there, or the call's target is not known. `None` if it is left as it is. Beside the
     /// original, where all that is called so would be missed, it is refused.
     fn call_copy(&mut self, i: InstrId, inst: &Inst, vaddr: u64) -> Result<Option<Inst>, Refusal> {
-        let program = self.env.program;
+        let program = self.task.env.program;
         let call = program.call(program.block_of(i)).filter(|call| call.instr == i);
-        let beside = self.env.plan.beside.is_some();
+        let beside = self.task.env.plan.beside.is_some();
         let Some((call, target)) = call.and_then(|call| Some((call, call.target?))) else {
             if !beside {
                 return Ok(None);
@@ -366,14 +341,14 @@ impl Copier<'_> {
             let what = "calls through a pointer, which leads to the original and not to its instrumented copy";
             return Err(Refusal::Reason(format!("{inst} at {vaddr:#x} {what}")));
         };
-        let leads = call.callee.map_or(!beside, |f| !self.env.selection.is_apart(f));
+        let leads = call.callee.map_or(!beside, |f| !self.task.env.selection.is_apart(f));
         if leads {
             return Ok(None);
         }
-        let Some(to) = self.map.target(self.env, self.func, target, true) else {
+        let Some(to) = self.task.map.target(self.task.env.program, self.task.func, target, true) else {
             return Err(Refusal::Reason(format!("{inst} at {vaddr:#x} calls {target:#x}, which is not copied")));
         };
-        let Some(info) = self.env.machine.ops.s_call_b64 else {
+        let Some(info) = self.task.env.machine.ops.s_call_b64 else {
             return Err(Refusal::Reason(format!("the processor has no s_call_b64 to stand for {inst} at {vaddr:#x}")));
         };
         let at = self.put.out.chunk.here();

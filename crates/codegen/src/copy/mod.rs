@@ -9,13 +9,14 @@
 //!
 //! | module | one idea |
 //! |---|---|
+//! | `copier` | what is at hand while it is made |
 //! | [`function`] | the copy of one function, instruction by instruction |
 //! | [`bodies`] | what is inserted at one place |
 //! | [`called`] | hooks that stand once in a function, and are called |
 //! | `literals` | inserted instructions with their literals |
 //! | [`edges`] | what is inserted on the ways out of a block |
 //! | [`entry`] | where functions begin |
-//! | [`pcrel`] | the program counter in copies |
+//! | [`pcrel`], `pc_code` | the program counter in copies: what becomes of it, and the code |
 //! | [`hints`] | clauses that are split, registers given up early |
 //! | [`indexing`] | where VGPR operands are indexed |
 //! | [`mod@prologue`] | what stands in front of a kernel, made when all of its component is copied |
@@ -23,20 +24,22 @@
 
 pub mod bodies;
 pub mod called;
+mod copier;
 pub mod edges;
 pub mod entry;
 pub mod function;
 pub mod hints;
 pub mod indexing;
 mod literals;
+mod pc_code;
 pub mod pcrel;
 pub mod prologue;
 pub mod redirect;
 
 use luthier_isa::EncodeError;
-use luthier_lifter::{FuncId, InstrId};
+use luthier_lifter::{FuncId, InstrId, Program};
 
-use crate::check::Violation;
+use crate::check::{Looked, Violation};
 use crate::layout::chunk::{Chunk, ChunkId, Place};
 use crate::machine::registers::Counts;
 use crate::plan::{Checked, Rejected};
@@ -86,12 +89,12 @@ pub struct ChunkMap {
 impl ChunkMap {
     /// Where a branch from `func` to an original address goes. Calls, and jumps from other functions to a function's
     /// first instruction, go to its entry; branches within a function to the copy of the instruction.
-    pub fn target(&self, env: &Env, from: FuncId, vaddr: u64, is_call: bool) -> Option<Place> {
-        let instr = env.program.instr_at(vaddr)?;
-        let func = env.program.func_of(instr);
+    pub fn target(&self, program: &Program, from: FuncId, vaddr: u64, is_call: bool) -> Option<Place> {
+        let instr = program.instr_at(vaddr)?;
+        let func = program.func_of(instr);
         let chunk = self.of_function[func.index()]?;
-        let instrs = env.program.function_instrs(func);
-        let entered = (is_call || func != from) && env.program.function(func).vaddr == vaddr;
+        let instrs = program.function_instrs(func);
+        let entered = (is_call || func != from) && program.function(func).vaddr == vaddr;
         let label = if entered { instrs.len() as u32 } else { instr.0 - instrs.first.0 };
         Some(Place::Label { chunk, label })
     }
@@ -101,6 +104,7 @@ impl ChunkMap {
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
     pub env: &'a Env<'a>,
+    pub looked: &'a Looked<'a>,
     pub map: &'a ChunkMap,
     pub func: FuncId,
     pub chunk: ChunkId,

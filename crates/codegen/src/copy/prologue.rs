@@ -6,10 +6,11 @@
 use luthier_lifter::FuncId;
 
 use super::bodies::{Inserter, Made};
-use super::entry::{self, PRELOAD_ENTRY, Start};
+use super::entry::{self, Start};
 use super::{Copied, Refusal, Spot, Task};
 use crate::check;
 use crate::layout::chunk::Chunk;
+use crate::machine::entry::PRELOAD_ENTRY;
 use crate::machine::scratch::ScratchInputs;
 
 /// What stands in front of one kernel.
@@ -24,7 +25,7 @@ pub struct Front {
 pub fn front(task: &Task, spots: &[Spot], starts: &[Start], inputs: Option<ScratchInputs>) -> Result<Front, Refusal> {
     let insertions = entry::insertions(spots);
     let chunk = Chunk::default();
-    let put = Inserter::new(task.env, task.checked, Copied { chunk, ..Copied::default() });
+    let put = Inserter::new(task, Copied { chunk, ..Copied::default() });
     let mut maker = Maker { put, func: task.func, insertions, inputs };
     let hooks = match starts {
         [first] => {

@@ -2,7 +2,13 @@
 
 use luthier_isa::{Access, Flags, Inst, Mode, Operand, Reg, RegRange, RegSet, op::Op};
 
-use super::{apart, guard, lower::entry::Entry, object::Code, stale, widen};
+use super::{
+    apart,
+    code::{Code, successors},
+    guard,
+    lower::entry::Entry,
+    stale, widen,
+};
 use crate::template::{ArgPlace, ArgSpec, RegGroup, Stack, Template};
 
 /// What EXEC is, compared with the entry's.
@@ -142,15 +148,6 @@ fn drop_last_wait(code: &mut Code) {
 /// `s_waitcnt` and its kin; not `s_waitcnt_depctr` and `s_wait_alu`, which wait for results.
 fn waits_for_memory(inst: &Inst) -> bool {
     inst.info().flags.contains(Flags::WAIT) && inst.info().op() != Op::SWaitcntDepctr
-}
-
-/// The instructions that may run after the `index`th; one past the last stands for the end.
-pub fn successors(insts: &[Inst], offsets: &[u32], index: usize) -> [Option<usize>; 2] {
-    let flags = insts[index].info().flags;
-    let target = insts[index].branch_target(u64::from(offsets[index]));
-    let target = target.map(|t| offsets.partition_point(|o| u64::from(*o) < t));
-    let falls = !flags.contains(Flags::BRANCH) || flags.contains(Flags::COND_BRANCH);
-    [falls.then_some(index + 1), target.filter(|_| flags.intersects(Flags::BRANCH | Flags::COND_BRANCH))]
 }
 
 /// EXEC before each instruction.

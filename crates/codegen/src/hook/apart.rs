@@ -7,8 +7,8 @@ use luthier_isa::Flags;
 use luthier_isa::hazard::{Facts, Hazards, Remedy};
 
 use super::{
+    code::Code,
     edit::{self, Change},
-    object::Code,
 };
 use crate::machine::{Operations, cures::WINDOW};
 use crate::template::paths::Before;

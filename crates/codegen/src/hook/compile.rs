@@ -13,13 +13,14 @@ use luthier_isa::{Mode, Operand};
 use luthier_loader::HookLine;
 
 use super::{
+    code::Code,
     globals, kept, library,
     llvm::{self, TRIPLE},
     lower::{
         WAVE_ADD,
         entry::{ENTRY, variable_name},
     },
-    object::{self, Code, Unreadable},
+    object::{self, Unreadable},
     offsets,
     own_process::{self, Failure},
     processor, signs, stack, tables,

@@ -10,7 +10,7 @@ use goblin::elf::{
     section_header::{SHF_ALLOC, SHF_WRITE, SHT_PROGBITS},
 };
 
-use super::object;
+use super::code;
 use crate::template::{Blob, BlobReloc, RelocKind};
 
 /// The sections that are taken along, each once.
@@ -81,7 +81,7 @@ impl<'a> Constants<'a> {
             if symbol.st_shndx == 0 {
                 return Err(format!("a constant of the hook's holds the address of {name}, which is no constant"));
             }
-            let kind = match object::kind(reloc.r_type) {
+            let kind = match code::kind(reloc.r_type) {
                 Some((RelocKind::Rel32Lo, _)) => RelocKind::Rel32Lo,
                 Some((RelocKind::Rel64, _)) => RelocKind::Rel64,
                 _ => {

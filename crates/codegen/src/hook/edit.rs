@@ -2,7 +2,7 @@
 
 use luthier_isa::{Field, Flags, Inst};
 
-use super::object::Code;
+use super::code::Code;
 use crate::template::RelocKind;
 
 /// What becomes of one instruction.

@@ -11,7 +11,7 @@
 
 use luthier_isa::{Flags, Inst, Mode, Operand, Reg, RegRange, RegSet, Wave, op::Op};
 
-use super::{object::Code, processor};
+use super::{code::Code, processor};
 
 /// Sets the scalar registers of `undefined` to zero at the start.
 pub fn zero_undefined(code: &mut Code, mode: Mode, undefined: &RegSet) -> Result<(), String> {

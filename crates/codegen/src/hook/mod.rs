@@ -19,7 +19,7 @@
 //! | `llvm`, `compile`, `own_process` | LLVM: IR to object; of code of others in a process of its own |
 //! | `jobs` | what LLVM is at work on when the process ends |
 //! | `kept` | objects that LLVM has made, in files |
-//! | `object` | object to instructions and relocations |
+//! | `object`, `code` | object to instructions and relocations |
 //! | `processor` | what differs between processors |
 //! | `guard` | registers that LLVM leaves undefined, waves without lanes |
 //! | `widen`, `stale` | encodings that reach all registers; SGPRs that the application has read |
@@ -33,6 +33,7 @@ mod apart;
 mod assemble;
 pub mod ast;
 mod bitcode;
+mod code;
 mod compile;
 mod constants;
 mod contents;
@@ -188,7 +189,7 @@ fn compile_tree(unit: &Unit, mode: Mode, args: &[ArgSpec]) -> Result<Template, H
     };
     let loads = uniform::check(unit, args)?;
     // What a wave without lanes does is right while nothing but scalar instructions decides it; else it needs a lane.
-    let is_right = |(entry, code): &(entry::Entry, object::Code)| {
+    let is_right = |(entry, code): &(entry::Entry, code::Code)| {
         !guard::acts_for_the_wave(code, analyse::results(&entry.places, args)) || !analyse::vectors_set_scalars(code)
     };
     let (entry, code) = match as_it_comes.filter(is_right) {

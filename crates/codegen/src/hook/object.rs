@@ -5,35 +5,13 @@ use goblin::elf::Elf;
 use luthier_isa::{Flags, Inst, Mode};
 use luthier_loader::HookLine;
 
-use super::{constants::Constants, lower::entry::ENTRY, processor, scratch_base, stack};
-use crate::template::{Blob, RelocKind, RelocTarget, TemplateReloc};
-
-/// A part's code, before its registers are looked at.
-pub struct Code {
-    pub insts: Vec<Inst>,
-    /// The byte offset of each instruction.
-    pub offsets: Vec<u32>,
-    pub relocs: Vec<TemplateReloc>,
-    /// What it refers to besides.
-    pub data: Vec<Blob>,
-    /// Bytes of its stack.
-    pub stack: u32,
-    /// For each instruction the number of its line, from 1; 0 for none.
-    pub rows: Vec<u32>,
-    /// The lines.
-    pub lines: Vec<HookLine>,
-}
-
-impl Code {
-    /// Takes the first instruction out.
-    pub fn drop_first(&mut self) {
-        let bytes = self.insts.remove(0).size() as u32;
-        self.offsets.remove(0);
-        self.rows.remove(0);
-        self.offsets.iter_mut().for_each(|o| *o -= bytes);
-        self.relocs.iter_mut().for_each(|r| r.inst -= 1);
-    }
-}
+use super::{
+    code::{self, Code},
+    constants::Constants,
+    lower::entry::ENTRY,
+    processor, scratch_base, stack,
+};
+use crate::template::{RelocTarget, TemplateReloc};
 
 /// Why there is no part; a sentence about the hook.
 pub enum Unreadable {
@@ -86,7 +64,7 @@ pub fn read(
             };
             let symbol = elf.syms.get(reloc.r_sym).ok_or("a relocation names no symbol")?;
             let name = elf.strtab.get_at(symbol.st_name).unwrap_or_default();
-            let (kind, size) = kind(reloc.r_type)
+            let (kind, size) = code::kind(reloc.r_type)
                 .ok_or_else(|| format!("relocation type {} against {name} has no place in a template", reloc.r_type))?;
             let at = at as usize;
             let inst = offsets.partition_point(|o| *o as usize <= at) - 1;
@@ -116,19 +94,6 @@ pub fn read(
         scratch_base::leave_as_it_is(&mut code)?;
     }
     Ok(code)
-}
-
-/// What a relocation type means, and the bytes that it fills in.
-pub fn kind(r_type: u32) -> Option<(RelocKind, usize)> {
-    Some(match r_type {
-        1 | 6 => (RelocKind::Abs32Lo, 4),
-        2 => (RelocKind::Abs32Hi, 4),
-        3 => (RelocKind::Abs64, 8),
-        4 | 10 => (RelocKind::Rel32Lo, 4),
-        5 => (RelocKind::Rel64, 8),
-        11 => (RelocKind::Rel32Hi, 4),
-        _ => return None,
-    })
 }
 
 /// What [`stack::lower`] has noted.

@@ -4,7 +4,7 @@
 
 use luthier_isa::{Field, Inst, Operand, Reg, RegRange, op::Op};
 
-use super::{guard, object::Code, processor};
+use super::{code::Code, guard, processor};
 use crate::machine::operations::HwReg;
 
 /// Puts `s_nop` in the place of LLVM's instructions, which stand in front of the first branch. An error is a sentence about

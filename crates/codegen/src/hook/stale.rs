@@ -8,9 +8,8 @@ use luthier_isa::RegSet;
 use luthier_isa::hazard::{Facts, Hazards, Scalars};
 
 use super::{
-    analyse::successors,
+    code::{Code, successors},
     edit::{self, Change},
-    object::Code,
 };
 use crate::machine::{Operations, cures::Cures};
 

@@ -115,7 +115,7 @@ fn keeps_apart(t: &Template) {
             hazards.check(&facts[at], 0, |missing| {
                 panic!("{}: {inst}: {}: {}", inst.info().mode.target().name(), missing.what, missing.remedy)
             });
-            let next = super::analyse::successors(&t.insts, &offsets, at);
+            let next = super::code::successors(&t.insts, &offsets, at);
             if let (Some(_), Some(taken)) = (next[0], next[1]) {
                 ways.push((taken, hazards.clone(), runs.clone()));
             }

@@ -4,8 +4,8 @@
 use luthier_isa::{Flags, Inst, Operand, Reg, RegRange, op::Op};
 
 use super::{
+    code::Code,
     edit::{self, Change},
-    object::Code,
 };
 
 /// Half of a file.

@@ -9,7 +9,12 @@ use luthier_isa::{Mode, Reg, RegRange, RegSet};
 use luthier_loader::entry::most_user_sgprs;
 use luthier_loader::{EntryState, EntryValue as Given, KernelDescriptor};
 
-use crate::plan::{EntryValue, Rejection};
+use crate::entry_value::EntryValue;
+use crate::rejection::Rejection;
+
+/// With kernel arguments preloaded, the hardware starts this many bytes behind the entry; firmware that does not know
+/// of preloading starts at the entry, where the compiler has put loads of the same registers.
+pub const PRELOAD_ENTRY: u64 = 256;
 
 /// How the waves of a kernel begin.
 #[derive(Clone, PartialEq, Eq, Debug)]

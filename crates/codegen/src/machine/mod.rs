@@ -9,7 +9,6 @@
 //! | [`convention`] | what a called function may change |
 //! | [`cures`] | what waits for what hazards ask for |
 //! | [`entry`] | kernels that ask for more than their code does |
-//! | [`file`](mod@file) | register files |
 //! | `initial` | what a wave finds in its registers |
 //! | [`known`] | instructions that were built lately, and what hazards make of them |
 //! | [`operations`] | the instructions that placement writes itself |
@@ -20,7 +19,6 @@
 pub mod convention;
 pub mod cures;
 pub mod entry;
-pub mod file;
 mod initial;
 pub mod known;
 pub mod operations;
@@ -32,10 +30,7 @@ use luthier_isa::op::Op;
 use luthier_isa::wait::Wait;
 use luthier_isa::{EncodeError, Flags, Format, Generation, Inst, Mode, Operand, Reg, RegRange, Wave};
 
-pub use file::File;
-pub use operations::Operations;
-
-use crate::CodegenError;
+pub use operations::{NoInstruction, Operations};
 
 /// One processor in one wave size.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +42,7 @@ pub struct Machine {
 impl Machine {
     /// # Errors
     /// Placement has no rules for the processor.
-    pub fn of(mode: Mode) -> Result<Machine, CodegenError> {
+    pub fn of(mode: Mode) -> Result<Machine, NoInstruction> {
         Ok(Machine { mode, ops: Operations::of(mode)? })
     }
 

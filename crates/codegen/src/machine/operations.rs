@@ -1,10 +1,17 @@
 //! The few instructions that placement itself writes, by LLVM's names of them, which are the same on every processor.
 
 use luthier_isa::msb::Slot;
-use luthier_isa::{EncodeError, Field, Inst, Mode, OpcodeInfo, Operand, Reg, RegRange, VgprMsb, Wave};
+use luthier_isa::{EncodeError, Field, Inst, Mode, OpcodeInfo, Operand, Reg, RegRange, Target, VgprMsb, Wave};
 
 use super::known::build;
-use crate::CodegenError;
+
+/// A processor without an instruction that placement cannot do without.
+#[derive(Debug, thiserror::Error)]
+#[error("{target} has no instruction {mnemonic}", target = target.name())]
+pub struct NoInstruction {
+    pub target: Target,
+    pub mnemonic: &'static str,
+}
 
 macro_rules! operations {
     ($($name:ident $pseudo:literal,)* ; $($optional:ident $optional_pseudo:literal,)*) => {
@@ -19,10 +26,10 @@ macro_rules! operations {
         impl Operations {
             /// # Errors
             /// The processor has no instruction that placement cannot do without.
-            pub fn of(mode: Mode) -> Result<Operations, CodegenError> {
+            pub fn of(mode: Mode) -> Result<Operations, NoInstruction> {
                 let look = |pseudo: &str| mode.opcodes().iter().find(|o| o.pseudo == pseudo);
                 let find = |pseudo: &'static str| {
-                    look(pseudo).ok_or(CodegenError::NoInstruction { target: mode.target(), mnemonic: pseudo })
+                    look(pseudo).ok_or(NoInstruction { target: mode.target(), mnemonic: pseudo })
                 };
                 Ok(Operations { mode, $($name: find($pseudo)?,)* $($optional: look($optional_pseudo),)* })
             }

@@ -7,7 +7,7 @@ use luthier_isa::{Generation as Isa, RegSet, Target, Wave};
 use luthier_loader::{Generation, Kernel, KernelDescriptor};
 
 use super::Machine;
-use crate::plan::KernelRegisters;
+use crate::report::KernelRegisters;
 
 /// One more than the highest register of each file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

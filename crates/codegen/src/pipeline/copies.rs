@@ -48,7 +48,8 @@ impl<'a> Copies<'a> {
             let preloads = self.kernels(n).any(|k| env.machine.preloads(&k.descriptor));
             KernelEntry { vaddr: kernel.entry, preloads }
         });
-        let task = Task { env, map: self.map, func, chunk: ChunkId(n as u32), kernel, checked: self.checked };
+        let looked = &component.looked;
+        let task = Task { env, looked, map: self.map, func, chunk: ChunkId(n as u32), kernel, checked: self.checked };
         (task, &self.spots[from..to])
     }
 
@@ -71,7 +72,7 @@ impl<'a> Copies<'a> {
 
     /// Puts in front of each kernel what its waves begin with.
     pub fn fronts(&self, copies: &mut [Result<Copied, Refusal>]) {
-        let mut scratch: Vec<u32> = self.components.iter().map(|c| c.env.slots.scratch).collect();
+        let mut scratch: Vec<u32> = self.components.iter().map(|c| c.env.carried.slots.scratch).collect();
         for ((c, _), copied) in self.functions.iter().zip(copies.iter()) {
             scratch[*c] = scratch[*c].max(copied.as_ref().map_or(0, |copied| copied.scratch));
         }
@@ -112,7 +113,7 @@ impl<'a> Copies<'a> {
             let Ok(copied) = copied else { return None };
             let own = self.components[c].env.scratch.filter(|own| own.set_at_entry && finds(c));
             let env = &self.components[c].env;
-            let begins = own.and_then(|_| env.asked.begins(kernel.entry));
+            let begins = own.and_then(|_| env.carried.asked.begins(kernel.entry));
             let inputs = begins.and_then(|begins| ScratchInputs::of(&begins.descriptor, env.machine.mode));
             let (task, spots) = self.task(n);
             Some(prologue::front(&task, spots, &copied.starts, inputs))

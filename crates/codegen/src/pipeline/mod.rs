@@ -17,6 +17,7 @@ use crate::layout::{Filler, Layout, PAGE};
 use crate::machine::Machine;
 use crate::plan::selection::Selection;
 use crate::plan::{Instrumented, Plan, Report};
+use crate::splice::Given;
 use crate::write::{self, Additions, ORIGIN_SECTION, Variables};
 
 use constants::Constants;
@@ -55,8 +56,7 @@ pub fn instrument_lifted(object: &CodeObject, program: &Program, plan: &Plan) ->
     let constants = Constants::of(&templates);
     symbols.extend(constants.places);
 
-    let base = Base {
-        object,
+    let given = Given {
         program,
         plan,
         machine: &machine,
@@ -64,7 +64,10 @@ pub fn instrument_lifted(object: &CodeObject, program: &Program, plan: &Plan) ->
         template_of: &template_of,
         symbols: &symbols,
         selection: &selection,
+        version: object.version().into(),
+        replays: object.xnack().required() != Some(false) && machine.replays(),
     };
+    let base = Base { object, given };
     let mut components = Component::all(&base, &spots)?;
     let (map, copied_functions) = number(program, &components);
     let copied: usize = copied_functions.iter().map(|(_, f)| program.function_instrs(*f).len()).sum();

@@ -10,7 +10,7 @@ use crate::copy::redirect::{self, Failure, Original, Patch};
 use crate::copy::{Copied, Refusal};
 use crate::layout::Layout;
 use crate::layout::chunk::{Chunk, ChunkId, Place};
-use crate::machine::File;
+use crate::register_file::File;
 use crate::splice::pool::Free;
 
 /// Why the originals do not lead to their copies.
@@ -32,11 +32,11 @@ pub fn redirect(
     layout: &Layout,
     chunks: &[Chunk],
 ) -> Result<Vec<Patch>, Unredirected> {
-    let program = base.program;
-    if base.plan.beside.is_some() {
+    let program = base.given.program;
+    if base.given.plan.beside.is_some() {
         return Ok(Vec::new());
     }
-    let gone = |n: &usize| copies[*n].is_ok() && !base.selection.is_apart(functions[*n].1);
+    let gone = |n: &usize| copies[*n].is_ok() && !base.given.selection.is_apart(functions[*n].1);
     let mut order: Vec<usize> = (0..functions.len()).filter(gone).collect();
     order.sort_by_key(|n| program.function(functions[*n].1).vaddr);
     let mut originals = Vec::with_capacity(order.len());
@@ -62,13 +62,13 @@ pub fn redirect(
     let via = |i: usize, count: u8| {
         let env = &components[functions[order[i]].0].env;
         let mut taken: RegSet = (0..Reg::COUNT).filter_map(Reg::from_index).collect();
-        taken.subtract(&env.never_used);
-        taken.union_with(&env.reserved);
-        Free::outside(&taken, File::Sgpr.first_unit(), env.limits.sgprs)
+        taken.subtract(&env.registers.never_used);
+        taken.union_with(&env.carried.reserved);
+        Free::outside(&taken, File::Sgpr.first_unit(), env.registers.limits.sgprs)
             .find(count, 2, 0)
             .map(|n| RegRange::new(Reg::sgpr(n), count))
     };
-    match redirect::patches(&base.machine.ops, &originals, via) {
+    match redirect::patches(&base.given.machine.ops, &originals, via) {
         Ok(patches) => {
             for (original, range) in patches.iter().filter_map(|p| p.via) {
                 components[functions[order[original]].0].highest.note(range);

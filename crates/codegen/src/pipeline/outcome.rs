@@ -73,7 +73,7 @@ pub fn describe(
 ) {
     let mut metadata = base.object.metadata().cloned();
     for (n, (c, f)) in functions.iter().enumerate() {
-        let (component, function) = (&components[*c], base.program.function(*f));
+        let (component, function) = (&components[*c], base.given.program.function(*f));
         if copies[n].is_err() {
             continue;
         }

@@ -3,11 +3,13 @@
 //! [`Arg::spec`] gives what the hook compiler has to know of it ([`ArgSpec`]); everything else (which register, which
 //! number) is bound when the template is placed, so that a hook is compiled once for all places of the same shape.
 
-use luthier_isa::{Flags, Generation, Inst, MemoryAccess, Part, Reg, RegRange, Space};
+use luthier_isa::{Flags, Generation, Inst, Part, Reg, RegRange, Space};
 use serde::Deserialize;
 
-use crate::plan::entry_value::Axis;
-use crate::plan::{EntryValue, Rejection, Slot};
+use crate::entry_value::{Axis, EntryValue};
+use crate::plan::Slot;
+use crate::rejection::Rejection;
+use crate::template::address::place;
 use crate::template::{AddressInput, AddressShape, ArgSpec, RangeShape};
 
 /// The value of one parameter of a hook at one place.
@@ -179,21 +181,6 @@ pub fn overwrites(inst: &Inst, range: RegRange) -> bool {
     let mut writes = inst.info().flags.contains(Flags::CALL);
     inst.for_each_access(|a| writes |= a.access.writes() && range.units().any(|unit| unit == a.reg));
     writes
-}
-
-/// One of an instruction's places, by its number or because there is but one, with its number.
-///
-/// # Errors
-/// There is none of this number, or there are several and no number is given.
-pub fn place(inst: &Inst, places: &[MemoryAccess], which: Option<u8>) -> Result<(usize, MemoryAccess), Rejection> {
-    let (mnemonic, count) = (inst.info().mnemonic, places.len());
-    let number = match which {
-        None if count > 1 => return Err(Rejection::SeveralPlaces { mnemonic, count }),
-        None => 0,
-        Some(number) => number.into(),
-    };
-    let place = places.get(number).ok_or(Rejection::NoPlace { mnemonic, count, number })?;
-    Ok((number, *place))
 }
 
 /// `["s", 4, 2]`: the file (s, v, a, or the name of a special register), the first number, how many; a fourth element

@@ -1,12 +1,9 @@
-//! What to change in a code object, and what came of it.
+//! What to change in a code object.
 
 mod argument;
 mod bodies;
 mod checking;
-mod entry_value;
 mod placement;
-mod rejection;
-mod report;
 pub mod selection;
 mod slot;
 mod spot;
@@ -15,14 +12,14 @@ use std::sync::Arc;
 
 use luthier_isa::Inst;
 
+pub use crate::entry_value::{Axis, EntryValue};
+pub use crate::rejection::Rejection;
+pub use crate::report::{Instrumented, KernelRegisters, Rejected, Report};
 pub use argument::Arg;
-pub(crate) use argument::{overwrites, place};
+pub(crate) use argument::overwrites;
 pub use bodies::Bodies;
 pub use checking::{Checked, Checking};
-pub use entry_value::{Axis, EntryValue};
 pub use placement::Placement;
-pub use rejection::Rejection;
-pub use report::{Instrumented, KernelRegisters, Rejected, Report};
 pub use slot::{End, Init, Slot};
 pub use spot::Spot;
 

@@ -1,7 +1,8 @@
 //! State of a wave's own: values that live from the wave's start to its end, in registers that the application does not
 //! use or in scratch above its own.
 
-use super::{Arg, EntryValue, Variable};
+use super::{Arg, Variable};
+use crate::entry_value::EntryValue;
 
 /// One value that each wave carries, or each of its lanes.
 ///

@@ -15,10 +15,10 @@ use super::env::Env;
 use super::pool::{Pool, Want};
 use super::site::Site;
 use super::slots::Cell;
-use crate::machine::File;
 use crate::machine::registers::Counts;
 use crate::machine::special::Special;
 use crate::plan::Rejection;
+use crate::register_file::File;
 
 /// What is put away.
 #[derive(Clone, Debug, Default)]
@@ -96,8 +96,8 @@ impl Loans {
         let pool = site.pool(env, &without, demand::moves_lanes(demands));
         without.union_with(&site.excluded(env));
         let limit = match want.file {
-            File::Sgpr => env.limits.sgprs,
-            File::Vgpr => env.limits.vgprs.min(want.limit),
+            File::Sgpr => env.registers.limits.sgprs,
+            File::Vgpr => env.registers.limits.vgprs.min(want.limit),
             File::Agpr => return false,
         };
         let lent = |r: &Reg| match want.file {
@@ -175,7 +175,7 @@ impl Attempt<'_> {
             let home = match pool.take(Want::of(File::Agpr, 1)) {
                 Some(agpr) => Cell::Register(agpr.first),
                 None => {
-                    out.scratch = out.scratch.max(env.slots.scratch) + 4;
+                    out.scratch = out.scratch.max(env.carried.slots.scratch) + 4;
                     Cell::Scratch(out.scratch - 4)
                 }
             };
@@ -183,7 +183,7 @@ impl Attempt<'_> {
         }
         let fetches = todo.iter().any(|d| self.demands[*d].fetches_lanes());
         if todo.iter().any(|d| self.demands[*d].reaches_scratch()) {
-            out.scratch = out.scratch.max(env.slots.scratch);
+            out.scratch = out.scratch.max(env.carried.slots.scratch);
         }
         if out.scratch > 0 && env.scratch.is_some_and(|own| own.by_register) {
             out.address = Some(take(&mut pool, Want::of(File::Sgpr, 1), first, Some("the address of scratch"))?);
@@ -247,7 +247,7 @@ impl Attempt<'_> {
 
     /// The state's value matters behind the hooks, or to one of them. Of MODE it is not known.
     fn matters(&self, special: Special, todo: &[usize]) -> bool {
-        let needed = |unit| self.site.is_live(unit) || self.env.watched_state.contains(unit);
+        let needed = |unit| self.site.is_live(unit) || self.env.carried.watched_state.contains(unit);
         special == Special::Mode
             || special.range(self.env.machine).units().any(needed)
             || todo.iter().any(|d| self.demands[*d].specials().any(|(s, _)| s == special))

@@ -7,7 +7,7 @@ use super::allocation::{Allocation, Assigned, Groups};
 use super::demand::{Demand, Source};
 use super::env::{Env, HookId};
 use super::pool::{Pool, Want};
-use crate::machine::File;
+use crate::register_file::File;
 
 /// Registers that could not be had, and how many SGPRs and VGPRs were free.
 pub type NotHad = (Want, (u32, u32));

@@ -19,11 +19,11 @@ use super::env::Env;
 use super::pool::Want;
 use super::site::Site;
 use super::slots::Cell;
-use crate::machine::File;
 use crate::machine::convention::{CALLER_SAVED_STATE, caller_saved};
 use crate::machine::scratch::OwnScratch;
 use crate::machine::special::Special;
 use crate::plan::Rejection;
+use crate::register_file::File;
 
 /// Decides for all hooks of a place, in the order in which they run.
 pub fn allocate(env: &Env, site: &Site, demands: &[Demand]) -> Allocation {
@@ -72,10 +72,10 @@ impl Call<'_> {
             }
         }
         let mut pool = site.pool(env, &arguments, demand::moves_lanes(self.demands));
-        let mut out = Allocation { settles: true, scratch: env.slots.scratch, ..Allocation::default() };
+        let mut out = Allocation { settles: true, scratch: env.carried.slots.scratch, ..Allocation::default() };
         // What is not put away is taken first: these registers are in use until the end.
         let mut saved = *caller_saved();
-        saved.subtract(&env.never_used);
+        saved.subtract(&env.registers.never_used);
         // The application has nothing in registers that its wave does not have.
         let allocated = env.allocated_at(site.address);
         let missing: Vec<Reg> = saved.iter().filter(|reg| !allocated.has(*reg)).collect();

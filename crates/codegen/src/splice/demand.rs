@@ -7,10 +7,10 @@ use super::env::{Env, HookId};
 use super::site::Site;
 use super::slots::{Cell, SlotHome};
 use crate::RelocTarget;
-use crate::machine::File;
 use crate::machine::entry::Found;
 use crate::machine::special::Special;
 use crate::plan::{Arg, EntryValue, Init, Rejection, Slot, overwrites};
+use crate::register_file::File;
 use crate::template::prepared::{Input, Prepared};
 use crate::template::{AddressInput, AddressShape, RangeShape};
 
@@ -238,13 +238,13 @@ impl Ask<'_> {
             Arg::HasClusters | Arg::WaveSize => {}
             Arg::SharedBytes(bytes) => {
                 if let Some(input) = one() {
-                    self.env.asked.shared(*bytes, self.env.machine).map_err(|full| full.of(self.hook()))?;
+                    self.env.carried.asked.shared(*bytes, self.env.machine).map_err(|full| full.of(self.hook()))?;
                     push(Some(input), Source::Number((*bytes).into()));
                 }
             }
             Arg::ImplicitOffset | Arg::KernelArgument { .. } => {
                 if let Some(input) = one() {
-                    push(Some(input), Source::Number(self.env.asked.argument(arg)?));
+                    push(Some(input), Source::Number(self.env.carried.asked.argument(arg)?));
                 }
             }
             Arg::Entry(value) => {
@@ -316,11 +316,11 @@ impl Ask<'_> {
     /// What the wave started with: where the hardware keeps it, or in a slot.
     fn entry(&self, value: EntryValue, input: Input) -> Result<Source, Rejection> {
         let env = self.env;
-        if let Some(refused) = env.asked.refused(value) {
+        if let Some(refused) = env.carried.asked.refused(value) {
             return Err(refused.clone());
         }
         if value.stays(env.machine.mode.target().generation()) {
-            let found = env.asked.all().next().and_then(|begins| begins.find(value));
+            let found = env.carried.asked.all().next().and_then(|begins| begins.find(value));
             let Some(Found::Registers(range)) = found else { return Err(Rejection::SlotWithoutKernel) };
             return Ok(Source::Registers { range, back: false });
         }
@@ -341,8 +341,8 @@ impl Ask<'_> {
             let (hook, index, wanted) = (self.hook(), self.index, input.count);
             return Err(Rejection::SlotUnits { hook, index, wanted, slot, units });
         }
-        let Some(home) = self.env.slots.home(index) else {
-            let refused = self.env.slots.refused.clone();
+        let Some(home) = self.env.carried.slots.home(index) else {
+            let refused = self.env.carried.slots.refused.clone();
             return Err(refused.unwrap_or(Rejection::NoSuchSlot { index, count: slots.len() }));
         };
         let scalar = matches!(home, SlotHome::Registers(range) if range.first.is_sgpr());
@@ -363,7 +363,7 @@ impl Ask<'_> {
         }
         let processor = env.machine.processor();
         // A hook may be what sets it.
-        if let Some(reg) = range.units().find(|unit| !back && env.unset.contains(*unit)) {
+        if let Some(reg) = range.units().find(|unit| !back && env.registers.unset.contains(*unit)) {
             return Err(Rejection::NotSet { reg, processor });
         }
         let specials: Vec<_> = range.units().map(|u| Special::of(env.machine, u)).collect();

@@ -1,15 +1,15 @@
 //! What all places of a call-graph component have in common.
 
 use std::collections::HashMap;
+use std::ops::Deref;
 
 use luthier_isa::RegSet;
 use luthier_lifter::{FuncId, Program};
 use luthier_loader::Kernel;
 
+use super::asked::Asked;
 use super::slots::Slots;
 use crate::Plan;
-use crate::check::looked::Looked;
-use crate::component::asked::Asked;
 use crate::layout::chunk::Place;
 use crate::machine::Machine;
 use crate::machine::entry::Begins;
@@ -28,12 +28,12 @@ pub enum HookId {
     Ending(u32),
 }
 
-pub struct Env<'a> {
+/// An object and a plan, and what was made of both before anything is placed: the same for all components.
+#[derive(Clone, Copy)]
+pub struct Given<'a> {
     pub program: &'a Program,
     pub plan: &'a Plan,
     pub machine: &'a Machine,
-    /// Those that begin in the component.
-    pub kernels: Vec<&'a Kernel>,
     /// The plan's templates, each once.
     pub templates: &'a [Prepared],
     /// For each insertion, its template, if it has one.
@@ -41,11 +41,18 @@ pub struct Env<'a> {
     /// Symbols that templates may refer to.
     pub symbols: &'a HashMap<String, Place>,
     pub selection: &'a Selection,
-    /// What each wave carries, and where.
-    pub slots: Slots,
     /// Of the code object.
     pub version: u32,
-    /// How each kernel's waves begin.
+    /// Memory instructions in a row may be replayed after a page fault (XNACK).
+    pub replays: bool,
+}
+
+/// What each wave of a component has beside what its code expects.
+#[derive(Debug, Default)]
+pub struct Carried {
+    /// Its own values, and where they are.
+    pub slots: Slots,
+    /// How it begins in each kernel.
     pub asked: Asked,
     /// Registers that hold values between places: the slots, and what hooks look at although the application does
     /// not need it any more.
@@ -54,24 +61,42 @@ pub struct Env<'a> {
     pub watched_state: RegSet,
     /// Those of the reserved registers that no vector instruction reads while the wave runs.
     pub unread: RegSet,
-    /// Registers that no instruction of the component touches. They are free everywhere, whatever liveness says of
-    /// callers and callees that it does not know.
+}
+
+/// The registers of a component's waves.
+#[derive(Debug)]
+pub struct Registers {
+    /// Those that no instruction of the component touches. They are free everywhere, whatever liveness says of callers
+    /// and callees that it does not know.
     pub never_used: RegSet,
-    /// Registers that hold nothing, as neither hardware nor the code sets them.
+    /// Those that hold nothing, as neither hardware nor the code sets them.
     pub unset: RegSet,
     /// How far hooks may go, and what all the kernels have already.
     pub limits: Counts,
     pub allocated: Counts,
     /// What the kernels have that may run a function; absent where that is the same.
     pub allocated_in: HashMap<FuncId, Counts>,
+}
+
+/// What hooks are placed in: a component.
+pub struct Env<'a> {
+    pub given: Given<'a>,
+    /// Those that begin in the component.
+    pub kernels: Vec<&'a Kernel>,
+    pub carried: Carried,
+    pub registers: Registers,
     /// All kernels start with rounding to nearest and all denormals kept, and nothing changes that.
     pub default_fp_mode: bool,
-    /// Memory instructions in a row may be replayed after a page fault (XNACK).
-    pub replays: bool,
     /// Scratch of our own, if the kernels can be given some.
     pub scratch: Option<OwnScratch>,
-    /// What the checker knows of the hooks' arguments.
-    pub looked: Looked<'a>,
+}
+
+/// Nearly all that is asked of a component is asked of what all have in common.
+impl<'a> Deref for Env<'a> {
+    type Target = Given<'a>;
+    fn deref(&self) -> &Given<'a> {
+        &self.given
+    }
 }
 
 impl Env<'_> {
@@ -79,12 +104,12 @@ impl Env<'_> {
     pub fn begins(&self, address: u64) -> Option<&Begins> {
         let program = self.program;
         let function = program.func_of(program.instr_at(address)?);
-        self.asked.begins(program.function(function).vaddr)
+        self.carried.asked.begins(program.function(function).vaddr)
     }
     /// The registers that a wave has which runs the instruction at this address.
     pub fn allocated_at(&self, address: u64) -> Counts {
         let func = self.program.instr_at(address).map(|i| self.program.func_of(i));
-        func.and_then(|f| self.allocated_in.get(&f)).copied().unwrap_or(self.allocated)
+        func.and_then(|f| self.registers.allocated_in.get(&f)).copied().unwrap_or(self.registers.allocated)
     }
     /// A hook's template, with its number, and its arguments; `None` for an insertion without.
     pub fn hook(&self, id: HookId) -> Option<(u32, &Prepared, &[Arg])> {
@@ -95,7 +120,7 @@ impl Env<'_> {
                 Some((template, self.templates.get(template as usize)?, args))
             }
             HookId::Ending(n) => {
-                let ending = self.slots.endings.get(n as usize)?;
+                let ending = self.carried.slots.endings.get(n as usize)?;
                 Some((self.templates.len() as u32 + n, &ending.prepared, &ending.args))
             }
         }

@@ -4,7 +4,7 @@ use luthier_isa::{Inst, Reg, RegRange};
 
 use super::env::Env;
 use super::pool::{Pool, Want};
-use crate::machine::File;
+use crate::register_file::File;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Keeper {

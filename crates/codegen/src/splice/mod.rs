@@ -5,7 +5,9 @@
 pub mod allocate;
 pub mod allocation;
 mod around;
+pub mod asked;
 pub mod assign;
+pub mod called;
 mod cells;
 pub mod convention;
 pub mod demand;
@@ -25,5 +27,5 @@ pub use allocate::allocate;
 pub use allocation::Allocation;
 pub use demand::Demand;
 pub use emit::{Literal, Splice, emit};
-pub use env::{Env, HookId};
+pub use env::{Carried, Env, Given, HookId, Registers};
 pub use site::Site;

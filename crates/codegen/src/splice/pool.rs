@@ -2,8 +2,8 @@
 
 use luthier_isa::{Reg, RegRange, RegSet};
 
-use crate::machine::File;
 use crate::machine::registers::Counts;
+use crate::register_file::File;
 
 /// One register file's free registers: bit n is register n.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

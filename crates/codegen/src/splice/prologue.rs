@@ -11,12 +11,12 @@ use super::pool::{Pool, Want};
 use super::seams::Seam;
 use super::site::Site;
 use super::slots::{Cell, SlotHome};
-use crate::machine::File;
 use crate::machine::entry::{Begins, Found, Loads};
 use crate::machine::operations::{one, pair, small};
 use crate::machine::scratch::ScratchInputs;
 use crate::machine::special::Special;
 use crate::plan::Init;
+use crate::register_file::File;
 
 /// What a slot holds first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,7 +62,7 @@ fn sets(env: &Env, begins: Option<&Begins>) -> Result<Vec<Set>, &'static str> {
         };
         Ok(Set { home, value })
     };
-    env.slots.used().map(set).collect()
+    env.carried.slots.used().map(set).collect()
 }
 
 impl Set {
@@ -127,7 +127,7 @@ impl Prologue {
             true => Some(take(&mut pool, Want::of(File::Sgpr, env.machine.exec().count), "EXEC")?),
             false => None,
         };
-        let reaches = env.slots.scratch > 0;
+        let reaches = env.carried.slots.scratch > 0;
         let address = match reaches && env.scratch.is_some_and(|own| own.by_register) {
             true => Some(take(&mut pool, Want::of(File::Sgpr, 1), "the address of scratch")?),
             false => None,
@@ -136,7 +136,7 @@ impl Prologue {
             true => Some(take(&mut pool, Want::whole(File::Vgpr), "what is put into scratch")?),
             false => None,
         };
-        let allocation = Allocation { exec, address, fetched, scratch: env.slots.scratch, ..out };
+        let allocation = Allocation { exec, address, fetched, scratch: env.carried.slots.scratch, ..out };
         Ok(Prologue { moves, mask, loads, base, sets, allocation })
     }
 

@@ -77,7 +77,7 @@ fn changes(env: &Env, demand: &Demand) -> Option<SmallVec<[Reg; 4]>> {
     let mut units = SmallVec::new();
     for special in &prepared.changes {
         let range = special.range(env.machine);
-        if *special == Special::Mode || range.units().any(|unit| env.watched_state.contains(unit)) {
+        if *special == Special::Mode || range.units().any(|unit| env.carried.watched_state.contains(unit)) {
             return None;
         }
         units.extend(range.units());

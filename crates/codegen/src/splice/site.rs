@@ -29,7 +29,7 @@ pub struct Site<'a> {
 impl Site<'_> {
     /// Registers that hold values between places.
     pub fn reserved<'a>(&self, env: &'a Env) -> &'a RegSet {
-        if self.last { &env.slots.registers } else { &env.reserved }
+        if self.last { &env.carried.slots.registers } else { &env.carried.reserved }
     }
 
     /// Registers that must be left alone, live or not.
@@ -52,15 +52,15 @@ impl Site<'_> {
         let loading = self.loads.registers();
         for set in [&mut taken, &mut inactive] {
             set.union_with(&loading);
-            set.subtract(&env.never_used);
+            set.subtract(&env.registers.never_used);
             set.union_with(self.reserved(env));
             set.union_with(self.busy);
             set.union_with(self.kept);
             set.union_with(without);
         }
-        let mut pool = Pool::new(&taken, &inactive, env.limits);
+        let mut pool = Pool::new(&taken, &inactive, env.registers.limits);
         if env.machine.remembers_scalar_reads() {
-            pool.prefer(&env.never_used, env.limits);
+            pool.prefer(&env.registers.never_used, env.registers.limits);
         }
         pool
     }

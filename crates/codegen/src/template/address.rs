@@ -15,7 +15,7 @@ use luthier_isa::{
     DataType, Field, Flags, Format, Generation, Inst, MemoryAccess, Operand, Reg, RegRange, Space, Target, op::Op,
 };
 
-use crate::plan::{Rejection, place};
+use crate::rejection::Rejection;
 
 /// One value that goes into an address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -351,4 +351,19 @@ fn base_bits(inst: &Inst) -> u8 {
 /// Buffer resources are those of gfx1250, whose fields lie elsewhere.
 pub(super) fn is_wide(inst: &Inst) -> bool {
     inst.info().mode.target().generation() == Generation::Gfx1250
+}
+
+/// One of an instruction's places, by its number or because there is but one, with its number.
+///
+/// # Errors
+/// There is none of this number, or there are several and no number is given.
+pub fn place(inst: &Inst, places: &[MemoryAccess], which: Option<u8>) -> Result<(usize, MemoryAccess), Rejection> {
+    let (mnemonic, count) = (inst.info().mnemonic, places.len());
+    let number = match which {
+        None if count > 1 => return Err(Rejection::SeveralPlaces { mnemonic, count }),
+        None => 0,
+        Some(number) => number.into(),
+    };
+    let place = places.get(number).ok_or(Rejection::NoPlace { mnemonic, count, number })?;
+    Ok((number, *place))
 }

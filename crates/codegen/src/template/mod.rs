@@ -13,7 +13,7 @@
 //!   left to placement. VGPR indexing that it turns on it turns off again; upper bits of VGPR numbers (gfx1250) are zero
 //!   all along.
 
-mod address;
+pub(crate) mod address;
 mod error;
 pub(crate) mod paths;
 pub(crate) mod prepared;

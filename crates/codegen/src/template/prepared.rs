@@ -3,9 +3,9 @@
 use luthier_isa::{Flags, Inst, Operand, Reg, RegRange, RegSet};
 use luthier_loader::HookLine;
 
-use crate::machine::File;
 use crate::machine::special::Special;
-use crate::plan::Rejection;
+use crate::register_file::File;
+use crate::rejection::Rejection;
 use crate::{ArgPlace, Blob, RelocKind, RelocTarget, Template};
 
 /// An operand that names renamable registers.

@@ -6,7 +6,7 @@
 use luthier_isa::{Flags, Inst, RegRange, Space};
 
 use super::address::{AddressInput, AddressPart, AddressRole, Parts, is_wide, register};
-use crate::plan::Rejection;
+use crate::rejection::Rejection;
 use luthier_isa::Field;
 
 /// What decides whether the bytes of one access are all in its buffer.

@@ -17,7 +17,7 @@
 //! |---|---|
 //! | `beside` | the object that is loaded beside the original |
 //! | `file` | the file under construction: bytes, program headers, sections |
-//! | `segments` | the new segments |
+//! | `segments`, `headers` | the new segments; the one with tables that have grown |
 //! | `symbols` | symbol tables that grow, and their hash tables |
 //! | `dynamic` | the dynamic symbol table, and what points at it |
 //! | `unloaded` | sections that are in no segment: symbols, origins, hooks, debug information |
@@ -29,6 +29,7 @@ mod beside;
 mod data;
 mod dynamic;
 mod file;
+mod headers;
 pub mod lines;
 mod note;
 mod segments;
@@ -134,7 +135,7 @@ pub fn write(object: &CodeObject, new: &Additions) -> Result<Vec<u8>, WriteError
     }
     let sections = segments::code_and_data(&mut file, new);
     let note = new.metadata.as_ref().map(|metadata| note::section(object, metadata));
-    segments::headers(&mut file, original, new, &sections, note.as_deref())?;
+    headers::add(&mut file, original, new, &sections, note.as_deref())?;
     unloaded::sections(&mut file, original, new, &sections)?;
     file.finish()
 }

@@ -1,12 +1,11 @@
 //! The new segments: code, the tools' variables, and headers with the tables that have grown.
 
 use object::elf::{
-    PF_R, PF_W, PF_X, PT_LOAD, PT_NOTE, PT_NULL, PT_PHDR, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_DYNSYM, SHT_NOBITS,
-    SHT_NOTE, SHT_PROGBITS, SectionFlags,
+    PF_R, PF_W, PF_X, PT_LOAD, PT_PHDR, SHF_ALLOC, SHF_EXECINSTR, SHF_WRITE, SHT_NOBITS, SHT_PROGBITS, SectionFlags,
 };
 
 use super::file::{File, Section, encoder};
-use super::{Additions, PAGE, TEXT_SECTION, WriteError, dynamic};
+use super::{Additions, PAGE, TEXT_SECTION, WriteError};
 
 /// The numbers of the new sections; 0 for those that there are not.
 #[derive(Clone, Copy, Debug, Default)]
@@ -107,36 +106,4 @@ impl HeadersSegment {
 
 fn table_size(count: usize) -> u64 {
     count as u64 * encoder().program_header_size()
-}
-
-/// The last loaded segment: program headers and the tables that have grown.
-pub fn headers(
-    file: &mut File,
-    original: &[u8],
-    new: &Additions,
-    sections: &NewSections,
-    note: Option<&[u8]>,
-) -> Result<(), WriteError> {
-    let count = file.phdrs.len() + 1; // this segment's own entry included
-    let segment = HeadersSegment::begin(file, count);
-    let loaded_note = file.sections.iter().position(|s| s.header.sh_type == SHT_NOTE && s.is_alloc());
-    if let (Some(note), Some(i)) = (note, loaded_note) {
-        let old = file.sections[i].header.sh_addr;
-        segment.take(file, i, note);
-        let header = file.sections[i].header.clone();
-        for p in file.phdrs.iter_mut().filter(|p| p.p_type == PT_NOTE) {
-            if p.p_vaddr == old {
-                (p.p_offset, p.p_vaddr, p.p_paddr) = (header.sh_offset, header.sh_addr, header.sh_addr);
-                (p.p_filesz, p.p_memsz) = (header.sh_size, header.sh_size);
-            } else {
-                // Its notes are in the new section, too; readers shall not find the old ones.
-                p.p_type = PT_NULL;
-            }
-        }
-    }
-    if let (Some(table), false) = (file.find(SHT_DYNSYM), new.variables.is_empty()) {
-        dynamic::grow(file, original, new, sections, table, &segment)?;
-    }
-
-    segment.close(file, count)
 }

@@ -11,9 +11,10 @@ use super::support::{s, v};
 use super::{PRESSURES, modes};
 use crate::Where;
 use crate::check::{self, Question, Violation};
+use crate::component::Component;
 use crate::splice::keeper::Keeper;
 use crate::splice::seams::Seam;
-use crate::splice::{Demand, Env, HookId, Site, Splice, allocate, emit};
+use crate::splice::{Demand, HookId, Site, Splice, allocate, emit};
 use crate::template::renamed::Renamed;
 
 /// What the kernels' longest runs add to, and so overwrite.
@@ -32,7 +33,8 @@ fn a_value_from_behind_the_instruction_for_one_from_before_it_is_noticed() {
                 places += 1;
                 let ask = |insts: &[Inst], olds: &[(RegRange, RegRange)]| -> Vec<Violation> {
                     check::splice(&Question {
-                        env,
+                        env: &env.env,
+                        looked: &env.looked,
                         site,
                         olds,
                         inst,
@@ -82,7 +84,7 @@ fn with_present_values(insts: &[Inst], olds: &[(RegRange, RegRange)]) -> Vec<Ins
     all
 }
 
-type Each<'a> = dyn FnMut(&Env, &Site, &Inst, &Splice, &[HookId], &[(RegRange, RegRange)]) + 'a;
+type Each<'a> = dyn FnMut(&Component, &Site, &Inst, &Splice, &[HookId], &[(RegRange, RegRange)]) + 'a;
 
 /// Hands each place with the hook to `look`, behind instructions with what is kept for it there.
 fn each(
@@ -90,11 +92,11 @@ fn each(
     hook: &Hook,
     at: Where,
     wanted: &[RegRange],
-    mut look: impl FnMut(&Env, &Site, &Inst, &Splice, &[HookId], &[(RegRange, RegRange)]),
+    mut look: impl FnMut(&Component, &Site, &Inst, &Splice, &[HookId], &[(RegRange, RegRange)]),
 ) {
     let look: &mut Each = &mut look;
     with_env_at(object, hook, at, |component, _| {
-        let env = &component.env;
+        let env = component;
         let program = env.program;
         for &function in &component.functions {
             let (liveness, pending) = (Liveness::of(program, function), PendingLoads::of(program, function));
@@ -129,7 +131,7 @@ fn each(
                         continue;
                     }
                     let mut splice = Splice::default();
-                    let mut seam = Seam::new(env.machine.mode, env.unread);
+                    let mut seam = Seam::new(env.machine.mode, env.carried.unread);
                     emit(env, &site, &demands, &allocation, &mut Renamed::default(), &mut seam, &mut splice).unwrap();
                     olds.iter().for_each(|(_, range)| splice.highest.note(*range));
                     look(env, &site, &inst, &splice, &[insertion], &olds);
@@ -141,14 +143,14 @@ fn each(
 
 /// Registers for those of the wanted values that the instruction overwrites.
 fn keep(
-    env: &Env,
+    env: &Component,
     inst: &Inst,
     before: &luthier_lifter::Live,
     after: RegSet,
     wanted: &[RegRange],
 ) -> Vec<(RegRange, RegRange)> {
     let mut without = after;
-    without.subtract(&env.never_used);
+    without.subtract(&env.registers.never_used);
     inst.for_each_access(|a| without.insert(a.reg));
     wanted.iter().for_each(|range| without.insert_range(*range));
     let (nothing, loads) = (RegSet::EMPTY, luthier_lifter::InFlight::default());

@@ -13,12 +13,13 @@ use super::hooks::Hook;
 use super::mutate::{self, depend, others};
 use super::places::{self, with_env};
 use crate::check::{self, Question, Violation};
+use crate::component::Component;
 use crate::machine::registers::Counts;
 use crate::machine::scratch::ScratchInputs;
 use crate::splice::keeper::Keeper;
 use crate::splice::prologue::Prologue;
 use crate::splice::seams::Seam;
-use crate::splice::{Env, Site, Splice, emit};
+use crate::splice::{Site, Splice, emit};
 
 /// What is told of each change: what was done, the code before and after, and whether it was noticed.
 pub type Tell<'a> = dyn FnMut(String, &[Inst], &[Inst], bool) + 'a;
@@ -89,7 +90,7 @@ fn broken(insts: &[Inst]) -> Vec<Broken> {
 pub fn entries_and_ends(object: &CodeObject, hook: &Hook, tell: &mut Tell) -> Vec<Violation> {
     let mut wrong = Vec::new();
     with_env(object, hook, |component, _| {
-        let env = &component.env;
+        let env = component;
         wrong.extend(begun(env, tell));
         let end = env.program.instrs().iter().map(|i| *env.program.inst(i)).next_back().unwrap();
         let loads = InFlight::default();
@@ -98,7 +99,7 @@ pub fn entries_and_ends(object: &CodeObject, hook: &Hook, tell: &mut Tell) -> Ve
         for (what, changed) in mutate::all(env, &ended) {
             tell(format!("end: {what}"), &ended.insts, &changed.insts, !changed.check(env).is_empty());
         }
-        for ending in &env.slots.endings {
+        for ending in &env.carried.slots.endings {
             let hook = &ending.prepared;
             for Broken { what, insts, now } in broken(&hook.insts) {
                 let mut changed = hook.clone();
@@ -135,7 +136,7 @@ pub fn entries_and_ends(object: &CodeObject, hook: &Hook, tell: &mut Tell) -> Ve
 }
 
 /// The prologue of a component's first kernel.
-fn begun(env: &Env, tell: &mut Tell) -> Vec<Violation> {
+fn begun(env: &Component, tell: &mut Tell) -> Vec<Violation> {
     let kernel = env.kernels[0];
     let first = env.program.instr_at(kernel.entry).unwrap();
     let liveness = Liveness::of(env.program, env.program.func_of(first));
@@ -152,18 +153,20 @@ fn begun(env: &Env, tell: &mut Tell) -> Vec<Violation> {
         last: false,
     };
     let inputs = env
+        .env
         .scratch
         .filter(|own| own.set_at_entry)
         .and_then(|_| ScratchInputs::of(&kernel.descriptor, env.machine.mode));
     let prologue = Prologue::of(env, &site, inputs).unwrap();
     let mut splice = Splice::default();
-    let finds = prologue.emit(env, &site, &mut Seam::new(env.machine.mode, env.unread), &mut splice).unwrap();
+    let finds = prologue.emit(env, &site, &mut Seam::new(env.machine.mode, env.carried.unread), &mut splice).unwrap();
     let mut highest = splice.highest;
-    highest.merge(&env.slots.highest);
+    highest.merge(&env.carried.slots.highest);
     let nop = Inst::new(env.machine.ops.s_nop);
     let ask = |finds: &[Inst], insts: &[Inst]| {
         let question = Question {
-            env,
+            env: &env.env,
+            looked: &env.looked,
             site: &site,
             olds: &[],
             inst: &nop,
@@ -188,7 +191,7 @@ fn begun(env: &Env, tell: &mut Tell) -> Vec<Violation> {
 }
 
 /// Values that are kept over instructions: registers, and special state.
-fn keepable(env: &Env) -> Vec<RegRange> {
+fn keepable(env: &Component) -> Vec<RegRange> {
     let one = |reg| RegRange::new(reg, 1);
     let state = [Reg::SCC, Reg::VCC_LO, Reg::M0, Reg::MODE];
     let registers =
@@ -200,7 +203,7 @@ fn keepable(env: &Env) -> Vec<RegRange> {
 pub fn kept(object: &CodeObject, hook: &Hook, wanted: impl Fn(usize) -> bool, tell: &mut Tell) -> Vec<Violation> {
     let mut wrong = Vec::new();
     with_env(object, hook, |component, _| {
-        let env = &component.env;
+        let env = component;
         let program = env.program;
         for &function in &component.functions {
             let (liveness, pending) = (Liveness::of(program, function), PendingLoads::of(program, function));
@@ -231,7 +234,7 @@ pub fn kept(object: &CodeObject, hook: &Hook, wanted: impl Fn(usize) -> bool, te
 
 /// One value kept over one instruction.
 fn over(
-    env: &Env,
+    env: &Component,
     site: &Site,
     inst: &Inst,
     range: RegRange,
@@ -240,20 +243,21 @@ fn over(
     tell: &mut Tell,
 ) {
     let mut without = after;
-    without.subtract(&env.never_used);
+    without.subtract(&env.registers.never_used);
     inst.for_each_access(|a| without.insert(a.reg));
     without.insert_range(range);
     let Some(keeper) = Keeper::take(env, &mut site.pool(env, &without, false), inst, range, false) else { return };
     let mut splice = Splice::default();
-    let mut seam = Seam::new(env.machine.mode, env.unread);
+    let mut seam = Seam::new(env.machine.mode, env.carried.unread);
     emit::keep(env, site, &keeper, &mut seam, &mut splice).unwrap();
-    let mut highest: Counts = env.allocated;
+    let mut highest: Counts = env.registers.allocated;
     highest.note(keeper.kept);
     keeper.exec.iter().for_each(|exec| highest.note(*exec));
     let keeper = keeper.kept;
     let ask = |insts: &[Inst], olds: &[(RegRange, RegRange)]| {
         check::keep(&Question {
-            env,
+            env: &env.env,
+            looked: &env.looked,
             site,
             olds,
             inst,

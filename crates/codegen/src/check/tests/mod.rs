@@ -2,6 +2,7 @@
 //! of breaking them.
 
 mod behind;
+pub mod descriptors;
 mod ends;
 mod hooks;
 mod kernels;
@@ -255,5 +256,13 @@ fn waits_that_nobody_misses_are_not_needed_by_the_kernel() {
     println!("{:<40} {:>8} {:>8} {:>8}", "taken away", "waits", "noticed", "needed");
     for (what, [made, noticed, needed]) in &table {
         println!("{what:<40} {made:>8} {noticed:>8} {needed:>8}");
+    }
+}
+
+/// Tests ask of a component what they ask of its environment.
+impl<'a> std::ops::Deref for crate::component::Component<'a> {
+    type Target = crate::splice::Env<'a>;
+    fn deref(&self) -> &Self::Target {
+        &self.env
     }
 }

@@ -13,15 +13,15 @@ use luthier_isa::op::Op;
 use luthier_isa::{Decoder, Field, Flags, Inst, Mode, Operand, Reg, RegRange};
 
 use super::places::Spliced;
+use crate::component::Component;
 use crate::layout::chunk::{Chunk, Fixup};
-use crate::splice::Env;
 use crate::splice::emit::Span;
 
 /// What was done, and the splice as it is then.
 pub type Mutation = (String, Spliced);
 
 /// All mutations of one place.
-pub fn all(env: &Env, whole: &Spliced) -> Vec<Mutation> {
+pub fn all(env: &Component, whole: &Spliced) -> Vec<Mutation> {
     let mut found = Vec::new();
     for at in 0..whole.insts.len() {
         if whole.in_hook(at) {
@@ -64,7 +64,7 @@ fn class(inst: &Inst) -> &'static str {
     }
 }
 
-fn outside(env: &Env, whole: &Spliced, at: usize, found: &mut Vec<Mutation>) {
+fn outside(env: &Component, whole: &Spliced, at: usize, found: &mut Vec<Mutation>) {
     let inst = whole.insts[at];
     let class = class(&inst);
     // Wait states are the other pass's: see the test of seams. Moves of a register to itself are wait states, too.
@@ -129,7 +129,7 @@ fn outside(env: &Env, whole: &Spliced, at: usize, found: &mut Vec<Mutation>) {
     if whole.insts[at] != full && matters(whole, at) && !is_full(whole, at, &full) {
         found.push(("clobber EXEC".to_owned(), inserted(whole, at, full)));
     }
-    if let Some(live) = whole.live.active.iter().find(|r| r.is_sgpr() && !env.never_used.contains(*r))
+    if let Some(live) = whole.live.active.iter().find(|r| r.is_sgpr() && !env.registers.never_used.contains(*r))
         && !touched_before_saved(whole, at, live)
     {
         let clobber = ops.mov32(live, Operand::Inline(128)).unwrap();
@@ -318,7 +318,7 @@ pub fn others(range: RegRange) -> Vec<RegRange> {
     [step, -step].into_iter().filter_map(moved).collect()
 }
 
-fn in_hook(env: &Env, whole: &Spliced, at: usize, found: &mut Vec<Mutation>) {
+fn in_hook(env: &Component, whole: &Spliced, at: usize, found: &mut Vec<Mutation>) {
     let inst = whole.insts[at];
     found.push(("hook: drop an instruction".to_owned(), without(whole, at)));
     let follows = whole.spans.iter().any(|s| s.start <= at && at + 1 < s.end);
@@ -368,7 +368,7 @@ fn named_once(whole: &Spliced, at: usize, range: RegRange) -> bool {
     named.filter(|r| r.units().any(|u| range.units().any(|x| x == u))).count() < 2
 }
 
-fn hooks(env: &Env, whole: &Spliced, n: usize, found: &mut Vec<Mutation>) {
+fn hooks(env: &Component, whole: &Spliced, n: usize, found: &mut Vec<Mutation>) {
     let span = &whole.spans[n];
     let mut dropped = whole.clone();
     for _ in span.start..span.end {
@@ -420,7 +420,7 @@ fn hooks(env: &Env, whole: &Spliced, n: usize, found: &mut Vec<Mutation>) {
             found.push(("hook: a live register".to_owned(), changed));
         }
         let last = if reg.is_sgpr() { Reg::sgpr(101) } else { Reg::vgpr(255) };
-        let beyond = env.allocated.vgprs.max(whole.splice.highest.vgprs) <= last.number();
+        let beyond = env.registers.allocated.vgprs.max(whole.splice.highest.vgprs) <= last.number();
         if reg.is_vgpr()
             && beyond
             && let Some(changed) = renamed(whole, n, reg, last)

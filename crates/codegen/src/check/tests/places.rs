@@ -17,7 +17,7 @@ use crate::plan::Checked;
 use crate::plan::selection::Selection;
 use crate::splice::emit::{Literal, Span};
 use crate::splice::seams::Seam;
-use crate::splice::{Demand, Env, HookId, Site, Splice, allocate, emit};
+use crate::splice::{Demand, Given, HookId, Site, Splice, allocate, emit};
 use crate::template::prepared::Prepared;
 use crate::template::renamed::Renamed;
 use crate::{Body, Checking, Insertion, Plan, Rejection, Slot, Variable, Where};
@@ -40,12 +40,13 @@ pub struct Spliced {
 }
 
 impl Spliced {
-    pub fn check(&self, env: &Env) -> Vec<Violation> {
+    pub fn check(&self, env: &Component) -> Vec<Violation> {
         let nothing = RegSet::EMPTY;
         let site = self.site(&nothing);
         let prove = if self.last { check::ending } else { check::splice };
         prove(&check::Question {
-            env,
+            env: &env.env,
+            looked: &env.looked,
             site: &site,
             olds: &[],
             inst: &self.inst,
@@ -116,8 +117,7 @@ pub fn with_plan(
     let symbols: HashMap<String, Place> =
         [("tool.total".to_owned(), Place::Variable { index: 0, offset: 0 })].into_iter().collect();
     let selection = Selection::of(object, &program, &plan);
-    let base = Base {
-        object,
+    let given = Given {
         program: &program,
         plan: &plan,
         machine: &machine,
@@ -125,7 +125,10 @@ pub fn with_plan(
         template_of: &template_of,
         symbols: &symbols,
         selection: &selection,
+        version: object.version().into(),
+        replays: object.xnack().required() != Some(false) && machine.replays(),
     };
+    let base = Base { object, given };
     let spot = |(n, (at, instr, _)): (usize, &Planned)| Spot { instr: *instr, at: *at, order: 0, insertion: n as u32 };
     let spots: Vec<Spot> = places.iter().enumerate().map(spot).collect();
     for component in Component::all(&base, &spots).unwrap() {
@@ -158,11 +161,11 @@ pub fn for_each(
     object: &CodeObject,
     hook: &Hook,
     wanted: impl Fn(usize) -> bool,
-    mut each: impl FnMut(&Env, Spliced),
+    mut each: impl FnMut(&Component, Spliced),
 ) -> Vec<Rejection> {
     let mut rejections = Vec::new();
     with_env(object, hook, |component, _| {
-        let env = &component.env;
+        let env = component;
         let program = env.program;
         for &function in &component.functions {
             let (liveness, pending) = (Liveness::of(program, function), PendingLoads::of(program, function));
@@ -196,16 +199,17 @@ pub fn for_each(
 }
 
 /// The copy of each function with the hook in front of each instruction, as one chunk.
-pub fn copies(object: &CodeObject, hook: &Hook, mut each: impl FnMut(&Env, &Copied)) {
+pub fn copies(object: &CodeObject, hook: &Hook, mut each: impl FnMut(&Component, &Copied)) {
     with_env(object, hook, |component, spots| {
-        let env = &component.env;
+        let env = component;
         let count = env.program.functions().len();
         for &function in &component.functions {
             let map = ChunkMap { of_function: vec![Some(ChunkId(0)); count] };
             let vaddr = env.program.function(function).vaddr;
             let entry = Some(KernelEntry { vaddr, preloads: false });
             let (chunk, checked) = (ChunkId(0), Checked::All);
-            let task = Task { env, map: &map, func: function, chunk, kernel: entry, checked };
+            let task =
+                Task { env: &env.env, looked: &env.looked, map: &map, func: function, chunk, kernel: entry, checked };
             let mut copied = copy::copy(&task, spots).unwrap();
             let front = prologue::front(&task, &[], &copied.starts, None).unwrap();
             prologue::join(&task, front, &mut copied).unwrap();
@@ -215,7 +219,7 @@ pub fn copies(object: &CodeObject, hook: &Hook, mut each: impl FnMut(&Env, &Copi
 }
 
 /// The hooks that end what the waves of an environment carry, in front of an instruction that ends one.
-pub fn ending(env: &Env, inst: Inst, msb: VgprMsb, loads: &InFlight) -> Spliced {
+pub fn ending(env: &Component, inst: Inst, msb: VgprMsb, loads: &InFlight) -> Spliced {
     let mut spliced = Spliced {
         insts: Vec::new(),
         spans: Vec::new(),
@@ -229,14 +233,14 @@ pub fn ending(env: &Env, inst: Inst, msb: VgprMsb, loads: &InFlight) -> Spliced 
         splice: Splice::default(),
         last: true,
     };
-    let hooks: Vec<HookId> = (0..env.slots.endings.len() as u32).map(HookId::Ending).collect();
+    let hooks: Vec<HookId> = (0..env.carried.slots.endings.len() as u32).map(HookId::Ending).collect();
     let mut rejections = Vec::new();
     place(env, &mut spliced, &hooks, &mut rejections);
     assert!(rejections.is_empty(), "{:?}", rejections[0]);
     spliced
 }
 
-fn place(env: &Env, spliced: &mut Spliced, hooks: &[HookId], rejections: &mut Vec<Rejection>) {
+fn place(env: &Component, spliced: &mut Spliced, hooks: &[HookId], rejections: &mut Vec<Rejection>) {
     let nothing = RegSet::EMPTY;
     let mut splice = Splice::default();
     let site = spliced.site(&nothing);
@@ -249,7 +253,7 @@ fn place(env: &Env, spliced: &mut Spliced, hooks: &[HookId], rejections: &mut Ve
     }
     let allocation = allocate(env, &site, &demands);
     rejections.extend(allocation.rejected.iter().map(|(_, reason)| reason.clone()));
-    let mut seam = Seam::new(env.machine.mode, env.unread);
+    let mut seam = Seam::new(env.machine.mode, env.carried.unread);
     emit(env, &site, &demands, &allocation, &mut Renamed::default(), &mut seam, &mut splice).unwrap();
     let made = allocation.hooks.iter().map(|h| demands[h.demand].id).collect();
     let (insts, spans, literals) = (splice.insts.clone(), splice.spans.clone(), splice.literals.clone());

@@ -16,10 +16,10 @@ use super::mutate::removed;
 use super::places::{Planned, with_plan};
 use super::support::assemble_for;
 use crate::check;
+use crate::component::Component;
 use crate::copy::{self, ChunkMap, Copied, KernelEntry, Task};
 use crate::layout::chunk::{Chunk, ChunkId};
 use crate::plan::Checked;
-use crate::splice::Env;
 use crate::{Body, Where};
 
 /// A kernel that calls a function, with registers that hooks look at.
@@ -114,12 +114,12 @@ fn inserted(mode: Mode, chunk: &Chunk) -> Vec<(u32, Inst)> {
 }
 
 /// Some of the instructions, in a row, need something of whatever was issued before.
-fn needs_anything(env: &Env, insts: &[Inst]) -> bool {
+fn needs_anything(env: &Component, insts: &[Inst]) -> bool {
     let mode = env.machine.mode;
     let mut wave = Hazards::brief();
-    wave.assume_read(&env.unread);
+    wave.assume_read(&env.carried.unread);
     wave.assume_anything(mode);
-    wave.assume_written(mode, &env.unread);
+    wave.assume_written(mode, &env.carried.unread);
     insts.iter().any(|inst| {
         let (facts, mut missing) = (Facts::of(inst), false);
         wave.check(&facts, 0, |_| missing = true);
@@ -127,7 +127,7 @@ fn needs_anything(env: &Env, insts: &[Inst]) -> bool {
     })
 }
 
-fn copied(env: &Env, spots: &[copy::Spot], of_kernel: bool) -> Copied {
+fn copied(env: &Component, spots: &[copy::Spot], of_kernel: bool) -> Copied {
     let program = env.program;
     let function = program.function_ids().find(|f| (program.function(*f).kind == FunctionKind::Kernel) == of_kernel);
     let func = function.expect("one of each");
@@ -135,7 +135,8 @@ fn copied(env: &Env, spots: &[copy::Spot], of_kernel: bool) -> Copied {
     let instrs = program.function_instrs(func);
     let spots: Vec<copy::Spot> = spots.iter().filter(|s| instrs.contains(s.instr)).copied().collect();
     let kernel = of_kernel.then(|| KernelEntry { vaddr: program.function(func).vaddr, preloads: false });
-    let task = Task { env, map: &map, func, chunk: ChunkId(0), kernel, checked: Checked::All };
+    let task =
+        Task { env: &env.env, looked: &env.looked, map: &map, func, chunk: ChunkId(0), kernel, checked: Checked::All };
     let mut copied = copy::copy(&task, &spots).unwrap();
     if of_kernel {
         let front = copy::prologue::front(&task, &spots, &copied.starts, None).unwrap();
@@ -190,7 +191,7 @@ fn from_end(all: &[(u32, Inst)]) -> u32 {
     all.last().map_or(0, |(word, inst)| word + inst.size() as u32 / 4)
 }
 
-fn one_kind(mode: Mode, object: &CodeObject, hook: &Hook, kind: &str, mut each: impl FnMut(&Env, &Copied)) {
+fn one_kind(mode: Mode, object: &CodeObject, hook: &Hook, kind: &str, mut each: impl FnMut(&Component, &Copied)) {
     let _ = mode;
     let of_kernel = !kind.contains("function");
     let args: Arc<[crate::Arg]> = hook.args.clone().into();
@@ -200,8 +201,8 @@ fn one_kind(mode: Mode, object: &CodeObject, hook: &Hook, kind: &str, mut each: 
         hook,
         |program| places(kind, program, &body),
         |component, spots| {
-            let copied = copied(&component.env, spots, of_kernel);
-            each(&component.env, &copied);
+            let copied = copied(component, spots, of_kernel);
+            each(component, &copied);
         },
     );
 }

@@ -2,8 +2,8 @@
 
 use luthier_isa::{Reg, RegRange, RegSet};
 
-use super::EntryValue;
-use crate::machine::File;
+use crate::entry_value::EntryValue;
+use crate::register_file::File;
 
 /// The reason, with its numbers. Its text is one sentence for the user.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

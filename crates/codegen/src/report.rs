@@ -1,6 +1,6 @@
 //! What came of a plan.
 
-use crate::plan::Rejection;
+use crate::rejection::Rejection;
 
 /// An insertion that was not made.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,8 +2,6 @@
 
 use luthier_loader::Kernel;
 
-use super::arguments;
-use super::base::Base;
 use crate::machine::Machine;
 use crate::machine::entry::Begins;
 use crate::plan::{Arg, EntryValue, Rejection};
@@ -39,11 +37,14 @@ impl LdsFull {
 
 impl Asked {
     /// As many of these values as all of the kernels can be given, the first ones first, and so much LDS.
-    pub fn of(base: &Base, kernels: &[&Kernel], values: &[EntryValue], arguments: &[Arg], shared: u32) -> Asked {
-        let machine = base.machine;
-        let offset = |arg: &Arg| (arg.clone(), arguments::offset(base.object, kernels, arg));
+    pub fn of(
+        machine: &Machine,
+        kernels: &[&Kernel],
+        values: &[EntryValue],
+        arguments: Vec<(Arg, Result<u64, Rejection>)>,
+        shared: u32,
+    ) -> Asked {
         let used_lds = kernels.iter().map(|k| k.descriptor.group_segment_fixed_size()).max().unwrap_or(0);
-        let arguments = arguments.iter().map(offset).collect();
         let mut asked = Asked { arguments, shared, used_lds, ..Asked::default() };
         let mut accepted: Vec<EntryValue> = Vec::new();
         if let Ok(begins) = begins(machine, kernels, &accepted) {
