@@ -31,6 +31,7 @@ fn counter(mode: Mode) -> Option<Template> {
         data: Vec::new(),
         stack: None,
         uses_fp_mode: false,
+        gives_a_lane: false,
     })
 }
 

@@ -124,6 +124,15 @@ impl Checker<'_> {
                         let (hook, wanted) = (prepared.name.clone(), wanted.value);
                         self.wrong(Wrong::Argument { hook, arg, unit, reg: at, holds, wanted });
                     }
+                    // The lane that the hook is given may be any that is off.
+                    if input.read && prepared.gives_a_lane && is_vector(at) && !matches!(wanted.value, Value::Before(_))
+                    {
+                        let holds = self.state.both(at).inactive;
+                        if !self.is_as_wanted(holds, wanted.value) {
+                            let (hook, wanted) = (prepared.name.clone(), wanted.value);
+                            self.wrong(Wrong::Argument { hook, arg, unit, reg: at, holds, wanted });
+                        }
+                    }
                     if input.written && !matches!(wanted.back, Back::Nothing) {
                         let result = Value::Result { hook: hook as u16, arg: arg as u16, unit: unit as u8 };
                         results.push((at, wanted.back, result));

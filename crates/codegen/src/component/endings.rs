@@ -73,6 +73,7 @@ fn template(machine: &Machine, to: &[(&str, u64)]) -> Result<Template, EncodeErr
         data: Vec::new(),
         stack: None,
         uses_fp_mode: false,
+        gives_a_lane: false,
     })
 }
 

@@ -90,6 +90,7 @@ pub fn template(name: &str, mode: Mode, mut code: Code, entry: &Entry, args: &[A
         writes_inactive_lanes,
         data,
         stack,
+        gives_a_lane: is_given_a_lane,
     })
 }
 

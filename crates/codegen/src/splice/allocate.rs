@@ -188,7 +188,11 @@ impl Attempt<'_> {
         if out.scratch > 0 && env.scratch.is_some_and(|own| own.by_register) {
             out.address = Some(take(&mut pool, Want::of(File::Sgpr, 1), first, Some("the address of scratch"))?);
         }
-        if fetches || loans.vgprs.iter().any(|(_, whole)| *whole) {
+        let for_all = |d: &usize| {
+            let demand = &self.demands[*d];
+            demand.feeds.iter().any(|feed| demand.is_for_all_lanes(feed))
+        };
+        if fetches || loans.vgprs.iter().any(|(_, whole)| *whole) || todo.iter().any(for_all) {
             let want = Want::of(File::Sgpr, env.machine.exec().count);
             out.exec = Some(take(&mut pool, want, first, Some("EXEC"))?);
         }

@@ -115,7 +115,7 @@ impl<'a> Demand<'a> {
         let demand = Demand { id, template, prepared, feeds, args };
         let lost = |feed: &Feed| {
             let group = feed.input.group;
-            feed.input.written && prepared.groups[group].whole && demand.fills_whole(env, group)
+            feed.input.written && prepared.groups[group].whole && demand.comes_from_accumulators(env, group)
         };
         if demand.feeds.iter().any(lost) {
             let what = "changes lanes that are off of an accumulator, which goes back in all lanes".to_owned();
@@ -145,8 +145,19 @@ impl<'a> Demand<'a> {
             .any(|feed| matches!(feed.source, Source::Scratch { .. } | Source::Lanes { cell: Cell::Scratch(_), .. }))
     }
 
-    /// The group is written in all lanes when its value is fetched from accumulators.
+    /// The group is written in all lanes before the hook runs.
     pub fn fills_whole(&self, env: &Env, group: usize) -> bool {
+        let fed = |feed: &Feed| feed.input.group == group && self.is_for_all_lanes(feed);
+        self.feeds.iter().any(fed) || self.comes_from_accumulators(env, group)
+    }
+
+    /// The input is moved in all lanes: which of them looks at it is not known before the hook runs.
+    pub fn is_for_all_lanes(&self, feed: &Feed) -> bool {
+        self.prepared.gives_a_lane && self.prepared.groups[feed.input.group].file != File::Sgpr
+    }
+
+    /// The group is written in all lanes when its value is fetched from accumulators.
+    pub fn comes_from_accumulators(&self, env: &Env, group: usize) -> bool {
         let from_agprs = |feed: &Feed| matches!(feed.source, Source::Registers { range, .. } if range.first.is_agpr());
         let mut fed = self.feeds.iter().filter(|feed| feed.input.group == group);
         env.machine.accumulator_moves_take_all_lanes() && fed.any(from_agprs)

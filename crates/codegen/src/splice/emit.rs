@@ -2,12 +2,12 @@
 //! special state that is kept; for each hook the moves of its arguments, its renamed template and the moves of its
 //! results; then everything back.
 
-use luthier_isa::{EncodeError, Inst, RegRange, VgprMsb};
+use luthier_isa::{EncodeError, Inst, Reg, RegRange, VgprMsb};
 
 use smallvec::SmallVec;
 
 use super::allocation::{Allocation, Assigned};
-use super::demand::{Demand, Source};
+use super::demand::{Demand, Feed, Feeds, Source};
 use super::env::{Env, HookId};
 use super::keeper::Keeper;
 use super::seams::Seam;
@@ -127,26 +127,14 @@ impl Emitter<'_, '_> {
         let demand = &self.demands[assigned.demand];
         let prepared = demand.prepared;
         let moved = |in_place: &bool| !*in_place;
-        let place = |feed: &super::demand::Feed| assigned.groups[feed.input.group].offset(feed.input.delta.into());
-        for (feed, _) in demand.feeds.iter().zip(&assigned.in_place).filter(|(_, placed)| moved(placed)) {
-            let (to, count) = (place(feed), feed.input.count);
-            // Where lanes that are off go back as well, they have to come first.
-            let goes_back_whole = || feed.input.written && demand.fills_whole(self.env, feed.input.group);
-            if !feed.input.read && !goes_back_whole() {
-                continue;
-            }
-            match feed.source {
-                Source::Registers { range, .. } => self.copy(RegRange::new(to, count), range)?,
-                Source::Special { special, unit, .. } => match self.allocation.home(special) {
-                    Some(home) => self.copy(RegRange::new(to, count), RegRange::new(home.offset(unit), count))?,
-                    None => self.read(special, machine.read_special(special, unit, RegRange::new(to, count))?)?,
-                },
-                Source::Lanes { cell, lane, count } => self.read_lanes(to, cell, lane, count)?,
-                Source::Scratch { offset } => {
-                    self.load_all(to, (0..u32::from(count)).map(|n| Cell::Scratch(offset + 4 * n)))?;
-                }
-                Source::Number(value) => self.set_number(RegRange::new(to, count), value)?,
-            }
+        let place = |feed: &Feed| assigned.groups[feed.input.group].offset(feed.input.delta.into());
+        let fed = demand.feeds.iter().zip(&assigned.in_place).filter(|(_, placed)| moved(placed));
+        let (whole, own): (Feeds, Feeds) = fed.map(|(feed, _)| *feed).partition(|feed| demand.is_for_all_lanes(feed));
+        own.iter().try_for_each(|feed| self.feed(demand, feed, place(feed)))?;
+        if !whole.is_empty() {
+            self.in_all_lanes(self.allocation.exec, |emitter| {
+                whole.iter().try_for_each(|feed| emitter.feed(demand, feed, place(feed)))
+            })?;
         }
         let mode = |d: &Assigned| self.demands[d.demand].prepared.changes.contains(&Special::Mode);
         let earlier = self.allocation.hooks.iter().take_while(|d| d.demand != assigned.demand);
@@ -188,6 +176,30 @@ impl Emitter<'_, '_> {
                 }
                 _ => {}
             }
+        }
+        Ok(())
+    }
+
+    /// Puts an input where the template looks for it.
+    fn feed(&mut self, demand: &Demand, feed: &Feed, to: Reg) -> Result<(), EncodeError> {
+        let machine = self.env.machine;
+        let count = feed.input.count;
+        // Where lanes that are off go back as well, they have to come first.
+        let goes_back_whole = || feed.input.written && demand.comes_from_accumulators(self.env, feed.input.group);
+        if !feed.input.read && !goes_back_whole() {
+            return Ok(());
+        }
+        match feed.source {
+            Source::Registers { range, .. } => self.copy(RegRange::new(to, count), range)?,
+            Source::Special { special, unit, .. } => match self.allocation.home(special) {
+                Some(home) => self.copy(RegRange::new(to, count), RegRange::new(home.offset(unit), count))?,
+                None => self.read(special, machine.read_special(special, unit, RegRange::new(to, count))?)?,
+            },
+            Source::Lanes { cell, lane, count } => self.read_lanes(to, cell, lane, count)?,
+            Source::Scratch { offset } => {
+                self.load_all(to, (0..u32::from(count)).map(|n| Cell::Scratch(offset + 4 * n)))?;
+            }
+            Source::Number(value) => self.set_number(RegRange::new(to, count), value)?,
         }
         Ok(())
     }

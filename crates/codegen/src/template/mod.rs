@@ -195,6 +195,8 @@ pub struct Template {
     /// A result depends on MODE's rounding or denormal bits: it means what Python's does with all denormals kept and
     /// rounding to nearest.
     pub uses_fp_mode: bool,
+    /// A wave without active lanes is given one while it runs: that lane looks at arguments, too.
+    pub gives_a_lane: bool,
 }
 
 impl Template {

@@ -82,6 +82,8 @@ pub struct Prepared {
     pub changes: Vec<Special>,
     /// It computes with the default rounding and denormal modes.
     pub needs_fp_mode: bool,
+    /// A wave without active lanes is given one while it runs: that lane looks at arguments, too.
+    pub gives_a_lane: bool,
     pub touches_vgprs: bool,
     /// A vector instruction reads an SGPR that an argument's new value is left in.
     pub reads_counters_by_lanes: bool,
@@ -201,6 +203,7 @@ impl Prepared {
             stack,
             changes,
             needs_fp_mode: template.uses_fp_mode,
+            gives_a_lane: template.gives_a_lane,
             touches_vgprs: groups.iter().any(|g| g.file != File::Sgpr),
             reads_counters_by_lanes: {
                 let results = results(template);

@@ -161,6 +161,7 @@ impl Maker<'_> {
             data: Vec::new(),
             stack: None,
             uses_fp_mode: false,
+            gives_a_lane: false,
         }))
     }
 }
