@@ -9,7 +9,11 @@ use luthier_loader::CodeObject;
 use support::*;
 
 fn counted(object: &CodeObject, when: Where) -> Option<Instrumented> {
-    let plan = everywhere(object, &counter()?, vec![Arg::Slot(0)], when);
+    counted_by(object, when, Bodies::InPlace)
+}
+
+fn counted_by(object: &CodeObject, when: Where, bodies: Bodies) -> Option<Instrumented> {
+    let plan = Plan { bodies, ..everywhere(object, &counter()?, vec![Arg::Slot(0)], when) };
     Some(instrument(object, &plan).unwrap())
 }
 
@@ -130,14 +134,16 @@ fn variables_keep_their_first_values() {
     assert_eq!(read("tool.total", 8), [0; 8]);
 }
 
-/// A kernel so large that branches across it need islands: a loop around 30 000 instructions with hooks.
+/// A kernel so large that branches across it, and calls of what stands behind it, need islands: a loop around 30 000
+/// instructions with hooks.
 #[test]
-fn branches_reach_across_a_huge_kernel() {
+fn branches_and_calls_reach_across_a_huge_kernel() {
     let body: String = (0..15_000).map(|i| format!("  v_add_u32_e32 v1, {}, v1\n  s_nop 0\n", i % 60)).collect();
     let source = include_str!("support/huge.s").replace("BODY\n", &body);
     let Some(object) = assemble("huge", &source) else { return };
-    for when in [Where::Before, Where::After] {
-        let Some(done) = counted(&object, when) else { return };
+    let ways = [(Where::Before, Bodies::InPlace), (Where::After, Bodies::InPlace), (Where::Before, Bodies::Called)];
+    for (when, bodies) in ways {
+        let Some(done) = counted_by(&object, when, bodies) else { return };
         assert!(done.bytes.len() > 300_000);
         let rejected = &done.report.rejected;
         assert!(rejected.is_empty(), "{:?}", rejected.first());

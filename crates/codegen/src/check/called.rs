@@ -68,10 +68,20 @@ fn differs(env: &Env, id: ChunkId, chunk: &Chunk, word: u32, body: &Body) -> Opt
         return Some("it leads to the application".to_owned());
     }
     let (decoder, mut at) = (Decoder::new(env.machine.mode), label.word);
-    for (n, wanted) in body.insts.iter().enumerate() {
+    let decoded = |at: u32| {
         let words = chunk.words.get(at as usize..).unwrap_or_default();
         let bytes: Vec<u8> = words.iter().take(5).flat_map(|w| w.to_le_bytes()).collect();
-        let Ok(stands) = decoder.decode(&bytes) else { return Some(format!("{wanted} is not there")) };
+        decoder.decode(&bytes)
+    };
+    let pair = |inst: &Inst| inst.operands().find_map(|(_, value)| value.reg());
+    let leads_back = |call: &Inst| {
+        call.info().op() == Op::SCallB64 && pair(call).is_some() && pair(call) == body.insts.last().and_then(pair)
+    };
+    if !decoded(word).is_ok_and(|call| leads_back(&call)) {
+        return Some("no call stands there that keeps the way back where the body looks for it".to_owned());
+    }
+    for (n, wanted) in body.insts.iter().enumerate() {
+        let Ok(stands) = decoded(at) else { return Some(format!("{wanted} is not there")) };
         at += stands.size() as u32 / 4;
         let literals: Vec<&Literal> = body.literals.iter().filter(|l| l.inst == n).collect();
         let same = match literals[..] {

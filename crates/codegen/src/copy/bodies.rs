@@ -365,6 +365,7 @@ impl<'a> Inserter<'a> {
         let bodies = std::mem::take(&mut self.out.bodies);
         self.out.inserted += bodies.append(self.env, id, &mut self.out.chunk)?;
         self.check_with(address, |put| check::called(put.env, id, &put.out.chunk, bodies.calls()));
+        self.out.bodies = bodies;
         Ok(())
     }
 

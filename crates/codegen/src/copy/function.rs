@@ -348,9 +348,7 @@ impl Copier<'_> {
         let Some(to) = self.task.map.target(self.task.env.program, self.task.func, target, true) else {
             return Err(Refusal::Reason(format!("{inst} at {vaddr:#x} calls {target:#x}, which is not copied")));
         };
-        let Some(info) = self.task.env.machine.ops.s_call_b64 else {
-            return Err(Refusal::Reason(format!("the processor has no s_call_b64 to stand for {inst} at {vaddr:#x}")));
-        };
+        let info = self.task.env.machine.ops.s_call_b64;
         let at = self.put.out.chunk.here();
         let inst = Inst::build(info, &[Operand::Reg(call.link), Operand::Imm(0)])?;
         self.put.out.chunk.push(&inst);

@@ -61,7 +61,7 @@ pub enum Refusal {
 #[derive(Debug, Default)]
 pub struct Copied {
     pub chunk: Chunk,
-    /// What it calls, which is still to be put behind it.
+    /// What it calls, which stands behind it in the end.
     pub bodies: called::Bodies,
     /// The label that calls aim at.
     pub entry: u32,

@@ -113,5 +113,6 @@ pub fn join(task: &Task, front: Front, kernel: &mut Copied) -> Result<(), Refusa
         kernel.violations.extend(check::called(task.env, task.chunk, &kernel.chunk, bodies.calls()));
         kernel.violations.extend(check::seams(task.env, task.chunk, &kernel.chunk));
     }
+    kernel.bodies = bodies;
     Ok(())
 }

@@ -47,6 +47,7 @@ operations! {
     s_and_b32 "S_AND_B32",
     s_getpc_b64 "S_GETPC_B64",
     s_setpc_b64 "S_SETPC_B64",
+    s_call_b64 "S_CALL_B64",
     s_branch "S_BRANCH",
     s_nop "S_NOP",
     s_trap "S_TRAP",
@@ -61,7 +62,6 @@ operations! {
     global_atomic_add_x2 "GLOBAL_ATOMIC_ADD_X2_SADDR",
     ;
     v_lshl_or_b32 "V_LSHL_OR_B32_e64",
-    s_call_b64 "S_CALL_B64",
     s_set_vgpr_msb "S_SET_VGPR_MSB",
     v_accvgpr_read_b32 "V_ACCVGPR_READ_B32_e64",
     v_accvgpr_write_b32 "V_ACCVGPR_WRITE_B32_e64",

@@ -88,10 +88,22 @@ pub fn compile(
     template_of.iter_mut().flatten().for_each(|t| *t = renumbered[*t as usize]);
     let mut places = vec![0; templates.len()];
     template_of.iter().flatten().for_each(|t| places[*t as usize] += 1);
-    for (template, places) in templates.iter_mut().zip(places) {
-        template.called = plan.bodies.calls(template.insts.len(), places);
+    for (number, (template, places)) in templates.iter_mut().zip(places).enumerate() {
+        let functions = || functions(program, spots, &template_of, number as u32);
+        template.called = plan.bodies.calls(template.insts.len(), places, functions);
     }
     Ok(Compiled { templates, template_of })
+}
+
+/// How many functions a template stands in. Spots are sorted.
+fn functions(program: &Program, spots: &[Spot], template_of: &[Option<u32>], template: u32) -> usize {
+    let mine = spots.iter().filter(|spot| template_of[spot.insertion as usize] == Some(template));
+    let (mut count, mut last) = (0, None);
+    for func in mine.map(|spot| program.func_of(spot.instr)) {
+        count += usize::from(last != Some(func));
+        last = Some(func);
+    }
+    count
 }
 
 /// Rejects insertions, and whatever else is to take the place of an instruction with one of them.

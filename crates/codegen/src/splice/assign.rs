@@ -93,7 +93,6 @@ pub fn assign(
         groups[g] = Some(range.first);
     }
     // Nothing is put away for it: where none are free, the hook stands in place.
-    let called = prepared.called && env.machine.ops.s_call_b64.is_some();
-    let link = called.then(|| pool.take(Want::of(File::Sgpr, 2))).flatten().map(|range| range.first);
+    let link = prepared.called.then(|| pool.take(Want::of(File::Sgpr, 2))).flatten().map(|range| range.first);
     Ok(Assigned { demand: index, groups: groups.into_iter().flatten().collect(), in_place, link })
 }

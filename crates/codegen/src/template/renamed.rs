@@ -59,10 +59,10 @@ impl Renamed {
         }
         let mut insts = Vec::with_capacity(prepared.insts.len() + 2);
         prepared.rename(groups, &mut insts)?;
-        let paths = match link.zip(ops.s_call_b64) {
-            Some((link, call)) => {
+        let paths = match link {
+            Some(link) => {
                 let link = Operand::Reg(RegRange::new(link, 2));
-                insts.insert(0, Inst::build(call, &[link, Operand::Imm(0)])?);
+                insts.insert(0, Inst::build(ops.s_call_b64, &[link, Operand::Imm(0)])?);
                 insts.push(Inst::build(ops.s_setpc_b64, &[link])?);
                 // Control goes on behind both.
                 let mut flow = insts.clone();

@@ -2,6 +2,7 @@
 //! of breaking them.
 
 mod behind;
+mod copies_called;
 pub mod descriptors;
 mod ends;
 mod hooks;
