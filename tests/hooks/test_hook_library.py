@@ -385,7 +385,7 @@ LT_HOOK void far(unsigned *out) {
   store(out, 1000000);
 }
 LT_HOOK void asks(unsigned *out) {
-  out[0] = __builtin_amdgcn_workgroup_id_x();
+  out[0] = __builtin_amdgcn_groupstaticsize();
 }
 """
 
@@ -417,5 +417,5 @@ def test_what_a_hook_in_hip_may_not_ask_for_is_refused_at_its_place(tmp_path):
         lt.instrument(kernel("gfx90a"), [Mistaken(lt.HookLibrary(path), "asks")])
     assert (error.value.file, error.value.line, error.value.col) == (str(path), 9, 12)
     said, source, caret = str(error.value).splitlines()
-    assert "the hook calls llvm.amdgcn.workgroup.id.x, but the number of the workgroup is nothing that a hook is given" in said
-    assert source.endswith("out[0] = __builtin_amdgcn_workgroup_id_x();") and caret.index("^") == source.index("__builtin")
+    assert "the hook calls llvm.amdgcn.groupstaticsize, but the size of the kernel's LDS is nothing that a hook is given" in said
+    assert source.endswith("out[0] = __builtin_amdgcn_groupstaticsize();") and caret.index("^") == source.index("__builtin")

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use luthier_codegen::hook::{Contents, HookModule, HookSource, contents};
+use luthier_codegen::hook::{Bitcode, Contents, HookModule, HookSource, contents};
+use luthier_isa::Target;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -18,8 +19,8 @@ pub struct PyHookModule {
     hooks: Mutex<HashMap<Which, Py<PyLibraryHook>>>,
 }
 
-/// A function, and the symbols of what it refers to.
-type Which = (String, BTreeMap<String, String>);
+/// A function, the symbols of what it refers to, and its parameters that are LDS of the hooks' own.
+type Which = (String, BTreeMap<String, String>, Vec<usize>);
 
 /// A name, a type in LLVM's words.
 type Parameter = (String, String);
@@ -76,15 +77,31 @@ impl PyHookModule {
         self.contents.identity.clone()
     }
 
-    /// One of its functions, with other names for the variables that it refers to.
-    fn hook(&self, py: Python<'_>, function: String, symbols: BTreeMap<String, String>) -> PyResult<Py<PyLibraryHook>> {
-        let which = (function, symbols);
+    /// What a function asks the processor ``target`` for, and hooks are given as arguments behind their own: names of the
+    /// hook language's facts. ``shared``: some of those are LDS of the hooks' own.
+    fn given(&self, function: &str, target: &str, shared: bool) -> PyResult<Vec<&'static str>> {
+        let found = self.contents.functions.iter().find(|f| f.name == function);
+        let target =
+            Target::from_name(target).ok_or_else(|| Class::Argument.error(format!("{target} is no processor")))?;
+        Ok(found.map(|f| f.given(target, shared)).unwrap_or_default())
+    }
+
+    /// One of its functions, with other names for the variables that it refers to. The parameters ``shared``, from 0, are
+    /// given as distances from where the hooks' LDS begins.
+    fn hook(
+        &self,
+        py: Python<'_>,
+        function: String,
+        symbols: BTreeMap<String, String>,
+        shared: Vec<usize>,
+    ) -> PyResult<Py<PyLibraryHook>> {
+        let which = (function, symbols, shared);
         let mut hooks = self.hooks.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = hooks.get(&which) {
             return Ok(known.clone_ref(py));
         }
-        let (function, symbols) = which.clone();
-        let source = HookSource::Bitcode { bytes: self.bytes.clone(), function, symbols };
+        let (function, symbols, shared) = which.clone();
+        let source = HookSource::Bitcode(Bitcode { bytes: self.bytes.clone(), function, symbols, shared });
         let module = HookModule::new(&source).map_err(|error| Class::Argument.error(error.message))?;
         let hook = Py::new(py, PyLibraryHook { module: Arc::new(module) })?;
         hooks.insert(which, hook.clone_ref(py));

@@ -142,8 +142,6 @@ class Binder:
                 raise wrong(f"something else than the address of {dtype} elements")
             return self._variable(hook, self._symbol(array), offset, before)
         if isinstance(arg, Shared):
-            if not isinstance(hook, lang.Hook):
-                raise wrong("something else than an lt.shared, which hooks in Python are given: it is no address")
             if not isinstance(kind, lang.Pointer) or kind.space != "lds" or kind.to != arg.dtype:
                 raise wrong(f'something else than LDS: declare it lt.ptr[lt.{arg.dtype}, "lds"]')
             return {"literal": self._shared(arg)}

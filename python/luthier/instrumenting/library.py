@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..errors import ArgumentError, LoadError, ToolError
+from ..lang import facts
+from ..lang.facts import Fact
 from ..lang.functions import Param
 from ..lang.types import SCALARS, InOut, Pointer, Scalar, bool_, counter, f16, f32, f64, u8
 from . import clang
@@ -93,10 +95,8 @@ def _type(text: str) -> Any:
 class BoundHook:
     """A function of a library for a code object and a tool, as placement takes it."""
 
-    facts: tuple[()] = ()
-
-    def __init__(self, name: str, params: list[LibraryParam], core: _core.LibraryHook):
-        self.name, self.params, self.core = name, params, core
+    def __init__(self, name: str, params: list[LibraryParam], core: _core.LibraryHook, facts: list[Fact]):
+        self.name, self.params, self.core, self.facts = name, params, core, facts
 
     def check(self) -> None:
         """Nothing is left to be checked: the module was verified when it was read."""
@@ -108,8 +108,11 @@ class LibraryHook:
     def __init__(self, library: HookLibrary, name: str):
         self.library, self.name = library, name
 
-    def bound(self, code_object: CodeObject, tool: Tool, symbol: Callable[[Variable], str]) -> BoundHook:
-        """For a code object's processor and a tool's variables; ``symbol`` gives a variable its symbol."""
+    def bound(
+        self, code_object: CodeObject, tool: Tool, symbol: Callable[[Variable], str], shared: tuple[int, ...] = ()
+    ) -> BoundHook:
+        """For a code object's processor and a tool's variables; ``symbol`` gives a variable its symbol. The arguments
+        ``shared``, from 0, are LDS of the tools' own."""
         target, wave = code_object.target.split(":")[0], code_object.program.wavefront_size
         module = self.library.module(target, wave)
         found = next((f for f in module.functions if f[0] == self.name), None)
@@ -124,7 +127,8 @@ class LibraryHook:
         symbols = {name: symbol(self.library.variables[spoken]) for name, spoken in self.library.names().items()}
         own = {variable.name: variable for variable in tool.variables()}
         symbols.update({name: symbol(own[name]) for name in module.externals if name in own})
-        return BoundHook(self.name, listed, module.hook(self.name, symbols))
+        given: list[Fact] = [getattr(facts, fact) for fact in module.given(self.name, target, bool(shared))]
+        return BoundHook(self.name, listed, module.hook(self.name, symbols, list(shared)), given)
 
     def __repr__(self) -> str:
         return f"<hook {self.name} of {self.library!r}>"

@@ -142,7 +142,7 @@ class Planner:
         self._sharing: dict[int, int] = {}
         self._clears: dict[int, tuple[str, frozenset[int]]] = {}
         self._hooks: dict[Any, int] = {}
-        self._bound: dict[tuple[LibraryHook, int], BoundHook] = {}
+        self._bound: dict[tuple[LibraryHook, int, tuple[int, ...]], BoundHook] = {}
         self._assembly: dict[str, int] = {}
         self._distinct: dict[tuple[int, str], Arguments] = {}
         self._prepared: dict[Any, Arguments] = {}
@@ -229,9 +229,10 @@ class Planner:
             return self._slots.setdefault((carried, element), (len(self._slots), made))[0]
 
         if isinstance(hook, LibraryHook):
-            of = (hook, id(tool))
+            own = tuple(n for n, arg in enumerate(args) if isinstance(arg, Shared))
+            of = (hook, id(tool), own)
             if of not in self._bound:
-                self._bound[of] = hook.bound(self.code_object, tool, lambda variable: self._symbol(tool, variable))
+                self._bound[of] = hook.bound(self.code_object, tool, lambda variable: self._symbol(tool, variable), own)
             hook = self._bound[of]
         binder = Binder(
             self.code_object, tool.name, kernel, lambda variable: self._symbol(tool, variable), slot, self._shared.offset

@@ -1,7 +1,5 @@
 //! Hooks that are LLVM IR already: a function in a module of text or bitcode.
 
-use std::collections::BTreeMap;
-
 use inkwell::{
     attributes::{Attribute, AttributeLoc},
     context::Context,
@@ -13,10 +11,10 @@ use llvm_sys::core::LLVMGetPointerAddressSpace;
 use luthier_isa::{Mode, Part};
 
 use super::{
-    analyse,
+    Bitcode, analyse,
     ast::{At, Scalar, Space, Type},
     compile::{self as pipeline, Library},
-    library, llvm,
+    given, library, llvm,
     lower::{
         entry::{self, Formal},
         ll, locations,
@@ -24,39 +22,46 @@ use super::{
 };
 use crate::template::{ArgSpec, HookError, Template};
 
-/// Compiles the function `function` of a module in IR text or bitcode. `symbols` are other names of what the module refers
-/// to.
-pub fn compile(
-    bytes: &[u8],
-    function: &str,
-    symbols: &BTreeMap<String, String>,
-    mode: Mode,
-    args: &[ArgSpec],
-) -> Result<Template, HookError> {
+/// Compiles a hook for arguments of these kinds.
+pub fn compile(source: &Bitcode, mode: Mode, args: &[ArgSpec]) -> Result<Template, HookError> {
+    let Bitcode { bytes, function, symbols, shared } = source;
+    let function = function.as_str();
     let at: At = (0, 0);
     let fail = |message: String| match library::placed(&message) {
         (Some((file, at)), what) => HookError::new(file, at, what),
         (None, what) => HookError::new(function, at, what),
     };
-    let library = Library { bytes: bytes.to_vec(), function: function.to_owned(), symbols: symbols.clone() };
+    let mut library =
+        Library { bytes: bytes.clone(), function: function.to_owned(), symbols: symbols.clone(), given: Vec::new() };
     let first = pipeline::first_argument(mode).map_err(fail)?;
-    let formals = formals(library.clone(), args.to_vec()).map_err(fail)?;
+    let (mut formals, asked) = formals(library.clone(), args.to_vec()).map_err(fail)?;
+    // Who asks for more than the source's arguments gives what the hook asks for.
+    let own = formals.len();
+    if args.len() > own {
+        library.given = given::of(asked.iter().map(String::as_str), mode.target(), !shared.is_empty());
+        let more = library.given.iter().map(|given| Formal { name: given.name().to_owned(), ty: given.ty(), at });
+        formals.extend(more);
+    }
     let part = entry::Part { file: function, at, callee: "luthier.hook", is_located: true, first, mode };
     let entry = entry::entry(&part, &formals, args, false)?;
     // The hook goes by its own name; an alias in the text keeps odd names out of it.
     let quoted: String = function.bytes().map(|b| format!("\\{b:02x}")).collect();
-    let types: Vec<_> = formals
+    let types: Vec<_> = formals[..own]
         .iter()
         .map(|f| if matches!(f.ty, Type::Counter | Type::InOut(_)) { "ptr addrspace(5)" } else { ll(f.ty) })
         .collect();
     let declaration = format!("declare void @\"{quoted}\"({})\n", types.join(", "));
-    let text = entry.text.replace("@luthier.hook(", &format!("@\"{quoted}\"("));
+    let (around, callee) = match library.given.is_empty() {
+        true => (String::new(), format!("@\"{quoted}\"(")),
+        false => (given::around(&quoted, &types, &library.given, shared), format!("@{}(", given::AROUND)),
+    };
+    let text = entry.text.replace("@luthier.hook(", &callee);
     let globals: String = (0..entry.variables.len())
         .map(|i| format!("@{} = external hidden addrspace(1) global [0 x i8]\n", entry::variable_name(i)))
         .collect();
     let calls: String = entry.calls.iter().map(|(_, signature)| format!("{signature}\n")).collect();
     let text = format!(
-        "{globals}{calls}{declaration}{text}attributes #1 = {{ nounwind \"amdgpu-agpr-alloc\"=\"0\" }}\n{}",
+        "{globals}{calls}{declaration}{around}{text}attributes #1 = {{ nounwind \"amdgpu-agpr-alloc\"=\"0\" }}\n{}",
         locations::frame()
     );
     let input = pipeline::Input { text, library: Some(library), variables: entry.variables.clone(), lines: Vec::new() };
@@ -66,12 +71,13 @@ pub fn compile(
     analyse::template(function, mode, code, &entry, args).map_err(fail)
 }
 
-/// The parameters of a function in IR. A `ptr addrspace(5)` is what its argument makes it.
-fn formals(library: Library, args: Vec<ArgSpec>) -> Result<Vec<Formal>, String> {
+/// The parameters of a function in IR, and what it asks the processor for. A `ptr addrspace(5)` is what its argument makes
+/// it.
+fn formals(library: Library, args: Vec<ArgSpec>) -> Result<(Vec<Formal>, Vec<String>), String> {
     llvm::run(move || read_formals(&library.bytes, &library.function, &args))
 }
 
-fn read_formals(bytes: &[u8], function: &str, args: &[ArgSpec]) -> Result<Vec<Formal>, String> {
+fn read_formals(bytes: &[u8], function: &str, args: &[ArgSpec]) -> Result<(Vec<Formal>, Vec<String>), String> {
     let cx = Context::create();
     let buffer = MemoryBuffer::create_from_memory_range_copy(bytes, function);
     let module = cx.create_module_from_ir(buffer).map_err(|e| e.to_string())?;
@@ -80,7 +86,7 @@ fn read_formals(bytes: &[u8], function: &str, args: &[ArgSpec]) -> Result<Vec<Fo
         return Err(format!("{function} returns a value: a hook returns nothing"));
     }
     let params = hook.get_type().get_param_types().into_iter().enumerate();
-    params
+    let formals: Result<Vec<Formal>, String> = params
         .map(|(i, ty)| {
             let what = |problem: String| format!("{function}: parameter {} {problem}", i + 1);
             if is_by_value(hook, i) {
@@ -92,7 +98,8 @@ fn read_formals(bytes: &[u8], function: &str, args: &[ArgSpec]) -> Result<Vec<Fo
             })?;
             Ok(Formal { name: format!("parameter {}", i + 1), ty, at: (0, 0) })
         })
-        .collect()
+        .collect();
+    Ok((formals?, library::asked(&module, hook)))
 }
 
 /// A parameter's type. A pointer to scratch is what its argument makes it.

@@ -14,6 +14,7 @@ use luthier_loader::HookLine;
 
 use super::{
     code::Code,
+    given::{self, Given},
     globals, kept, library,
     llvm::{self, TRIPLE},
     lower::{
@@ -48,6 +49,8 @@ pub struct Library {
     pub function: String,
     /// Other names of what it refers to.
     pub symbols: BTreeMap<String, String>,
+    /// What the function around it is given besides its arguments.
+    pub given: Vec<Given>,
 }
 
 /// Compiles the part. An error is a sentence about the hook.
@@ -142,11 +145,11 @@ fn build(cx: &Context, input: &Input, machine: &TargetMachine, mode: Mode, from:
     let text = MemoryBuffer::create_from_memory_range_copy(input.text.as_bytes(), "hook");
     let module = cx.create_module_from_ir(text).map_err(|e| e.to_string())?;
     prepare(&module, machine);
-    if let Some(Library { bytes, function, .. }) = &input.library {
+    if let Some(Library { bytes, function, given, .. }) = &input.library {
         let library = MemoryBuffer::create_from_memory_range_copy(bytes, "library");
         let library = cx.create_module_from_ir(library).map_err(|e| e.to_string())?;
         prepare(&library, machine);
-        library::check(&library, function, mode)?;
+        library::check(&library, function, mode, given)?;
         globals::forget_uses(&library);
         globals::settle_managed(&library);
         globals::declare_variables(&library);
@@ -157,7 +160,8 @@ fn build(cx: &Context, input: &Input, machine: &TargetMachine, mode: Mode, from:
     }
     module.verify().map_err(|e| e.to_string())?;
     module.run_passes("default<O2>", machine, PassBuilderOptions::create()).map_err(|e| e.to_string())?;
-    if input.library.is_some() {
+    if let Some(library) = &input.library {
+        given::settle(cx, &module, &library.given, mode.target())?;
         library::check_rest(&module)?;
     }
     tables::expand(cx, &module).map_err(|e| e.to_string())?;

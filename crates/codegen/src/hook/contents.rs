@@ -15,9 +15,9 @@ use llvm_sys::core::{LLVMDeleteFunction, LLVMDeleteGlobal, LLVMGetUndef, LLVMRep
 use luthier_isa::{Mode, Target};
 
 use super::{
-    bitcode, compile,
+    bitcode, compile, given,
     globals::{self, IDENTITY, LDS, address_space, is_variable, name_of},
-    library::C_CALL,
+    library::{self, C_CALL},
     llvm,
 };
 
@@ -41,6 +41,16 @@ pub struct Signature {
     pub params: Vec<(String, String)>,
     /// Why it cannot be a hook.
     pub refused: Option<String>,
+    /// Intrinsics that it calls, or functions that it calls do, and that hooks are given arguments for.
+    asks: Vec<String>,
+}
+
+impl Signature {
+    /// What a hook of it is given on a processor besides its arguments: names of the hook language's facts, in order.
+    /// `shared`: some of its arguments are LDS of the hooks' own.
+    pub fn given(&self, target: Target, shared: bool) -> Vec<&'static str> {
+        given::of(self.asks.iter().map(String::as_str), target, shared).into_iter().map(given::Given::name).collect()
+    }
 }
 
 /// A variable.
@@ -80,7 +90,8 @@ fn read(bytes: &[u8], machine: &TargetMachine) -> Result<Contents, String> {
     compile::prepare(&module, machine);
     globals::forget_uses(&module);
     globals::settle_managed(&module);
-    let functions = module.get_functions().filter(|f| f.count_basic_blocks() > 0).map(signature).collect();
+    let functions =
+        module.get_functions().filter(|f| f.count_basic_blocks() > 0).map(|f| signature(&module, f)).collect();
     let identity = module.get_globals().map(name_of).find(|name| name.starts_with(IDENTITY));
     let externals = module.get_globals().filter(|g| g.is_declaration() && address_space(*g) != LDS);
     let externals = externals.map(name_of).filter(|name| !name.starts_with("llvm.")).collect();
@@ -111,7 +122,7 @@ fn first_line(message: &str) -> String {
     message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned()
 }
 
-fn signature(function: FunctionValue<'_>) -> Signature {
+fn signature<'c>(module: &Module<'c>, function: FunctionValue<'c>) -> Signature {
     let name = name_of(function.as_global_value());
     let mut params = Vec::new();
     let mut refused = None;
@@ -133,7 +144,7 @@ fn signature(function: FunctionValue<'_>) -> Signature {
         }
         params.push((parameter_name(value), text));
     }
-    Signature { name, params, refused }
+    Signature { name, params, refused, asks: library::asked(module, function) }
 }
 
 fn parameter_name(value: BasicValueEnum<'_>) -> String {

@@ -1,8 +1,8 @@
 //! What a module that a user brings may hold: nothing that needs what a hook does not get.
 //!
 //! A hook is not a kernel and not a function that one calls: it has its arguments, EXEC, a stack, its library's variables
-//! and constants, and the memory that these point to. Whatever else it asks for (ids, the kernel's arguments, the packet,
-//! LDS of its own, registers by number) is refused by name.
+//! and constants, the memory that these point to, and what it asks for where that can be given ([`given`]). Whatever else it
+//! asks for (LDS of its own, registers by number, barriers) is refused by name.
 
 use std::collections::HashSet;
 
@@ -21,6 +21,7 @@ use luthier_isa::{Flags, Inst, Mode, Wave};
 
 use super::{
     ast::At,
+    given::{self, Given},
     globals::{self, LDS, name_of},
     inline_asm,
     lower::{WAVE_ADD, entry::ENTRY},
@@ -95,7 +96,7 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// Looks at the hook and what it calls as they are brought. An error is a sentence about the hook.
-pub fn check(module: &Module<'_>, function: &str, mode: Mode) -> Result<(), String> {
+pub fn check(module: &Module<'_>, function: &str, mode: Mode, given: &[Given]) -> Result<(), String> {
     let mut len = 0;
     // SAFETY: the module is alive.
     unsafe { LLVMGetModuleInlineAsm(module.as_mut_ptr(), &raw mut len) };
@@ -112,7 +113,10 @@ pub fn check(module: &Module<'_>, function: &str, mode: Mode) -> Result<(), Stri
     for global in module.get_globals().filter(|global| globals::is_used_by(*global, &names)) {
         let name = name_of(global);
         if globals::address_space(global) == LDS {
-            return Err(format!("the module has the LDS variable {name}: LDS is the application's"));
+            let what = "the kernel's LDS is the application's";
+            return Err(format!(
+                "the module has the LDS variable {name}, and {what}: give the hook an lt.shared for a pointer to LDS"
+            ));
         }
         if global.is_thread_local() {
             return Err(format!("the module has the thread-local variable {name}"));
@@ -120,9 +124,28 @@ pub fn check(module: &Module<'_>, function: &str, mode: Mode) -> Result<(), Stri
     }
     for function in reached {
         is_for(function, mode)?;
-        instructions(function).try_for_each(look)?;
+        instructions(function).filter(|inst| given.is_empty() || !asks(*inst)).try_for_each(look)?;
     }
     Ok(())
+}
+
+/// The instruction asks for something that the hook is given.
+fn asks(inst: InstructionValue<'_>) -> bool {
+    let call = inst.get_opcode() == InstructionOpcode::Call;
+    call && matches!(callee(inst), Callee::Function(name) if given::is_given(&name))
+}
+
+/// What the function and those that it calls ask the processor for, by name.
+pub fn asked<'c>(module: &Module<'c>, hook: FunctionValue<'c>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for call in reached(module, hook).into_iter().flat_map(instructions).filter(|inst| asks(*inst)) {
+        if let Callee::Function(name) = callee(call)
+            && !names.contains(&name)
+        {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// The hook and the functions that it calls by name, with bodies.
@@ -246,7 +269,7 @@ pub fn inline(cx: &Context, module: &Module<'_>) {
     globals::hide_declarations(module);
 }
 
-fn instructions(function: FunctionValue<'_>) -> impl Iterator<Item = InstructionValue<'_>> {
+pub fn instructions(function: FunctionValue<'_>) -> impl Iterator<Item = InstructionValue<'_>> {
     let blocks = function.get_basic_block_iter();
     blocks.flat_map(|block| std::iter::successors(block.get_first_instruction(), |i| i.get_next_instruction()))
 }
@@ -303,13 +326,14 @@ pub fn placed(said: &str) -> (Option<(&str, At)>, &str) {
     }
 }
 
-enum Callee {
+/// What a call calls.
+pub enum Callee {
     Function(String),
     Assembly { text: String, constraints: String },
     Pointer,
 }
 
-fn callee(call: InstructionValue<'_>) -> Callee {
+pub fn callee(call: InstructionValue<'_>) -> Callee {
     // SAFETY: the value is a call of a live module; the strings belong to it and are copied at once.
     unsafe {
         let callee = LLVMGetCalledValue(call.as_value_ref());

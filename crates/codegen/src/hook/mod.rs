@@ -14,6 +14,7 @@
 //! | `signs` | zeros keep their signs |
 //! | `offsets` | constant offsets become relocation addends |
 //! | `bitcode`, `library`, `inline_asm` | hooks that are LLVM IR already, and what they may not ask for |
+//! | `given` | what they ask the processor for, as arguments |
 //! | `globals`, [`contents`](mod@contents) | a module's variables and constants; what it has |
 //! | `stack`, `constants`, `scratch_base` | memory of each lane, and read-only memory |
 //! | `llvm`, `compile`, `own_process` | LLVM: IR to object; of code of others in a process of its own |
@@ -38,6 +39,7 @@ mod compile;
 mod constants;
 mod contents;
 mod edit;
+mod given;
 mod globals;
 mod guard;
 mod inline_asm;
@@ -88,11 +90,21 @@ use crate::template::{ArgSpec, HookError, Template, TemplateSource};
 pub enum HookSource {
     /// A typed tree in JSON (see [`ast`]).
     Tree(String),
-    /// LLVM IR, as text or bitcode, and the function in it that is the hook: it returns nothing and takes integers,
-    /// floats and pointers. A `ptr addrspace(5)` parameter is a place of a counter, or of a register, which the function
-    /// reads and writes. It may use its arguments, EXEC, what they point to, a stack, constants of its module, and the
-    /// module's variables, which `symbols` gives other names.
-    Bitcode { bytes: Vec<u8>, function: String, symbols: BTreeMap<String, String> },
+    Bitcode(Bitcode),
+}
+
+/// LLVM IR, as text or bitcode, and the function in it that is the hook: it returns nothing and takes integers, floats and
+/// pointers. A `ptr addrspace(5)` parameter is a place of a counter, or of a register, which the function reads and writes.
+/// It may use its arguments, EXEC, what they point to, a stack, constants of its module, and the module's variables. Behind
+/// the arguments of its source it is given what it asks the processor for ([`Signature::given`]), if anything is.
+#[derive(Clone, Debug, Default)]
+pub struct Bitcode {
+    pub bytes: Vec<u8>,
+    pub function: String,
+    /// Other names of the module's variables.
+    pub symbols: BTreeMap<String, String>,
+    /// Parameters, from 0, whose arguments are distances from where the hooks' LDS begins.
+    pub shared: Vec<usize>,
 }
 
 /// A hook, ready to be compiled for any shape of arguments. Each shape is compiled once, different ones side by side.
@@ -113,7 +125,7 @@ type Compiled = OnceLock<Result<Arc<Template>, HookError>>;
 #[derive(Debug)]
 enum Parsed {
     Tree(Unit),
-    Bitcode { bytes: Vec<u8>, function: String, symbols: BTreeMap<String, String> },
+    Bitcode(Bitcode),
 }
 
 impl HookModule {
@@ -133,9 +145,7 @@ impl HookModule {
                 }
                 Parsed::Tree(unit)
             }
-            HookSource::Bitcode { bytes, function, symbols } => {
-                Parsed::Bitcode { bytes: bytes.clone(), function: function.clone(), symbols: symbols.clone() }
-            }
+            HookSource::Bitcode(bitcode) => Parsed::Bitcode(bitcode.clone()),
         };
         Ok(HookModule { source, compiled: Mutex::default() })
     }
@@ -145,7 +155,7 @@ impl TemplateSource for HookModule {
     fn name(&self) -> &str {
         match &self.source {
             Parsed::Tree(unit) => &unit.name,
-            Parsed::Bitcode { function, .. } => function,
+            Parsed::Bitcode(bitcode) => &bitcode.function,
         }
     }
 
@@ -160,7 +170,7 @@ impl TemplateSource for HookModule {
         };
         let compile = || match &self.source {
             Parsed::Tree(unit) => compile_tree(unit, mode, args),
-            Parsed::Bitcode { bytes, function, symbols } => bitcode::compile(bytes, function, symbols, mode, args),
+            Parsed::Bitcode(bitcode) => bitcode::compile(bitcode, mode, args),
         };
         known.get_or_init(|| compile().map(Arc::new)).clone()
     }

@@ -34,6 +34,50 @@ typedef __SIZE_TYPE__ size_t;
 
 static constexpr int warpSize = LT_WAVE_SIZE;
 
+// Where a work-item is, whatever the kernel's registers hold by now. Sizes come from the dispatch packet.
+#define LT_OF_PACKET __attribute__((address_space(4)))
+static __device__ __forceinline__ unsigned __lt_packet(int word) {
+  return ((const LT_OF_PACKET unsigned *)__builtin_amdgcn_dispatch_ptr())[word];
+}
+static __device__ __forceinline__ unsigned __lt_block(int axis) {
+  unsigned word = __lt_packet(1 + axis / 2);
+  return axis & 1 ? word >> 16 : word & 0xffff;
+}
+static __device__ __forceinline__ unsigned __lt_blocks(int axis) {
+#if defined(__gfx1250__) || defined(__gfx1251__)
+  // The packet of a launch of clusters counts those.
+  if ((__lt_packet(0) & 0xff) == 0) {
+    unsigned counts[3] = {__lt_packet(3), __lt_packet(4) & 0xffff, __lt_packet(4) >> 16};
+    return counts[axis] * (__lt_packet(5) >> 8 * axis & 0xff);
+  }
+#endif
+  return (__lt_packet(3 + axis) - 1) / __lt_block(axis) + 1;
+}
+struct __lt_thread_idx {
+  struct X { __device__ __forceinline__ operator unsigned() const { return __builtin_amdgcn_workitem_id_x(); } } x;
+  struct Y { __device__ __forceinline__ operator unsigned() const { return __builtin_amdgcn_workitem_id_y(); } } y;
+  struct Z { __device__ __forceinline__ operator unsigned() const { return __builtin_amdgcn_workitem_id_z(); } } z;
+};
+struct __lt_block_idx {
+  struct X { __device__ __forceinline__ operator unsigned() const { return __builtin_amdgcn_workgroup_id_x(); } } x;
+  struct Y { __device__ __forceinline__ operator unsigned() const { return __builtin_amdgcn_workgroup_id_y(); } } y;
+  struct Z { __device__ __forceinline__ operator unsigned() const { return __builtin_amdgcn_workgroup_id_z(); } } z;
+};
+struct __lt_block_dim {
+  struct X { __device__ __forceinline__ operator unsigned() const { return __lt_block(0); } } x;
+  struct Y { __device__ __forceinline__ operator unsigned() const { return __lt_block(1); } } y;
+  struct Z { __device__ __forceinline__ operator unsigned() const { return __lt_block(2); } } z;
+};
+struct __lt_grid_dim {
+  struct X { __device__ __forceinline__ operator unsigned() const { return __lt_blocks(0); } } x;
+  struct Y { __device__ __forceinline__ operator unsigned() const { return __lt_blocks(1); } } y;
+  struct Z { __device__ __forceinline__ operator unsigned() const { return __lt_blocks(2); } } z;
+};
+static constexpr __lt_thread_idx threadIdx{};
+static constexpr __lt_block_idx blockIdx{};
+static constexpr __lt_block_dim blockDim{};
+static constexpr __lt_grid_dim gridDim{};
+
 static __device__ __forceinline__ unsigned __lane_id() {
   return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::super::Bitcode;
 use super::*;
 
 fn ir(text: &str) -> HookSource {
-    HookSource::Bitcode { bytes: text.as_bytes().to_vec(), function: "f".to_owned(), symbols: BTreeMap::new() }
+    HookSource::Bitcode(Bitcode { bytes: text.as_bytes().to_vec(), function: "f".to_owned(), ..Bitcode::default() })
 }
 
 /// A hook without parameters with this body, and these declarations in front of it.
@@ -27,7 +28,8 @@ fn hooks_in_llvm_ir() {
           ret void
         }
     "#;
-    let source = HookSource::Bitcode { bytes: text.to_vec(), function: "my hook".to_owned(), symbols: BTreeMap::new() };
+    let source =
+        HookSource::Bitcode(Bitcode { bytes: text.to_vec(), function: "my hook".to_owned(), ..Bitcode::default() });
     for mode in modes() {
         let t = compile_for(&source, mode, &[ArgSpec::Slot { per_lane: false, units: 2 }, variable(), lanes(1)])
             .unwrap_or_else(|e| panic!("{e}"));
@@ -35,10 +37,11 @@ fn hooks_in_llvm_ir() {
         assert!(t.args[0][0].is_some_and(|a| a.written) && t.args[2][0].is_some_and(|a| a.read));
         assert!(t.relocs.iter().all(|r| r.target == RelocTarget::Arg(1)) && !t.relocs.is_empty());
     }
-    let missing = HookSource::Bitcode { bytes: text.to_vec(), function: "other".to_owned(), symbols: BTreeMap::new() };
+    let missing =
+        HookSource::Bitcode(Bitcode { bytes: text.to_vec(), function: "other".to_owned(), ..Bitcode::default() });
     assert!(refused(&missing, &[]).message.contains("no function other"));
     let garbage =
-        HookSource::Bitcode { bytes: b"garbage".to_vec(), function: "x".to_owned(), symbols: BTreeMap::new() };
+        HookSource::Bitcode(Bitcode { bytes: b"garbage".to_vec(), function: "x".to_owned(), ..Bitcode::default() });
     assert!(!refused(&garbage, &[]).message.is_empty());
 }
 
@@ -237,13 +240,13 @@ fn variables_are_declared_and_have_the_names_that_they_are_given() {
     let used = "  %o = atomicrmw add ptr addrspace(1) @count, i64 1 syncscope(\"agent\") monotonic\n  \
                 %p = load ptr addrspace(1), ptr addrspace(1) @m\n  \
                 %n = atomicrmw add ptr addrspace(1) %p, i32 1 syncscope(\"agent\") monotonic";
-    let HookSource::Bitcode { bytes, function, .. } = body(outside, used) else { panic!() };
+    let HookSource::Bitcode(bitcode) = body(outside, used) else { panic!() };
     let symbols = BTreeMap::from([("count".to_owned(), "tool.count".to_owned())]);
-    let found = super::super::contents(&bytes).unwrap();
+    let found = super::super::contents(&bitcode.bytes).unwrap();
     let names: Vec<_> = found.variables.iter().map(|v| (v.name.as_str(), v.spoken.as_str(), v.size)).collect();
     assert_eq!(names, [("count", "count", 8), ("m.managed", "m", 4)]);
     assert_eq!((found.variables[0].init.as_slice(), found.variables[1].is_managed), (&5u64.to_le_bytes()[..], true));
-    let source = HookSource::Bitcode { bytes, function, symbols };
+    let source = HookSource::Bitcode(Bitcode { symbols, ..bitcode });
     for mode in modes() {
         let t = compile_for(&source, mode, &[]).unwrap_or_else(|e| panic!("{e}"));
         check(&t);
