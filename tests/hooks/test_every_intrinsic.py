@@ -1,11 +1,13 @@
 """Every intrinsic of AMDGPU that LLVM has, in a hook: placed, or refused in one line that names it; LLVM's crashes are its own.
 
-``LUTHIER_INTRINSICS=1`` is the deep run: all of them on all processors; else it is a sample.
+``LUTHIER_INTRINSICS=1`` is the deep run: all of them on all processors; else it is a sample. With a file's name instead of
+1, what became of each is written there.
 """
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import compiled
 import llvm_intrinsics as li
@@ -64,6 +66,9 @@ def test_each_is_placed_or_refused_by_name(target):
     placed, unclear = 0, []
     for name in chosen:
         said = outcome(code, name)
+        if DEEP and DEEP != "1":
+            with Path(DEEP).open("a") as listed:
+                listed.write(f"{target[0]}{''.join(target[1])}\t{li.spelled(name)}\t{said}\n")
         placed += said == "placed"
         assert "\n" not in said, (name, said)
         if (

@@ -100,6 +100,17 @@ def sffbh(a, *_):
     return low(np.where(plain == 0, -1, zeros))
 
 
+def toward_zero(x):
+    """Halves of floats, as bits."""
+    near = x.astype(np.float16)
+    down = np.nextafter(near, np.float16(0))
+    return np.where(abs(near.astype(np.float64)) > abs(x.astype(np.float64)), down, near).view(np.uint16).astype(U32)
+
+
+def lanes(a):
+    return np.arange(len(a))
+
+
 #: Name, what LLVM calls it with %a, %b and %c, and what that is. The numbers are random; `f`: they are floats.
 MEANINGS = {
     "ubfe": ("i32 @llvm.amdgcn.ubfe.i32(i32 %a, i32 %b, i32 %c)", ubfe),
@@ -134,6 +145,25 @@ MEANINGS = {
     "cvt.pk.i16": (
         "<2 x i16> @llvm.amdgcn.cvt.pk.i16(i32 %a, i32 %b)", lambda a, b, c: clamped([signed(a), signed(b)], -0x8000, 0x7FFF)
     ),
+    "ds.swizzle": ("i32 @llvm.amdgcn.ds.swizzle(i32 %a, i32 1055)", lambda a, b, c: a[lanes(a) ^ 1]),
+    "ds.bpermute": ("i32 @llvm.amdgcn.ds.bpermute(i32 %i, i32 %a)", lambda a, b, c: a[(c & U32(124)) >> U32(2)]),
+    "update.dpp": (
+        "i32 @llvm.amdgcn.update.dpp.i32(i32 %b, i32 %a, i32 27, i32 15, i32 15, i1 true)", lambda a, b, c: a[lanes(a) ^ 3]
+    ),
+    "mov.dpp row_ror": (
+        "i32 @llvm.amdgcn.update.dpp.i32(i32 %b, i32 %a, i32 291, i32 15, i32 15, i1 true)",
+        lambda a, b, c: a[(lanes(a) & ~15) | ((lanes(a) - 3) & 15)],
+    ),
+    "readlane": ("i32 @llvm.amdgcn.readlane.i32(i32 %a, i32 5)", lambda a, b, c: np.full_like(a, a[5])),
+    "readfirstlane": ("i32 @llvm.amdgcn.readfirstlane.i32(i32 %a)", lambda a, b, c: np.full_like(a, a[0])),
+    "class f": ("i1 @llvm.amdgcn.class.f32(float %fa, i32 8)", lambda a, b, c: (floats(a) < 0).astype(U32)),
+    "fmul.legacy f": (
+        "float @llvm.amdgcn.fmul.legacy(float %fa, float %fb)", lambda a, b, c: (floats(a) * floats(b)).view(U32)
+    ),
+    "cvt.pkrtz f": (
+        "<2 x half> @llvm.amdgcn.cvt.pkrtz(float %fa, float %fb)",
+        lambda a, b, c: toward_zero(floats(a)) | toward_zero(floats(b)) << U32(16),
+    ),
     "fmed3 f": ("float @llvm.amdgcn.fmed3.f32(float %fa, float %fb, float %fc)", med3),
     "fract f": ("float @llvm.amdgcn.fract.f32(float %fa)", fract),
     "frexp.mant f": (
@@ -150,7 +180,7 @@ def text(call: str) -> str:
     name, args = rest.split("(", 1)
     types = ", ".join(arg.strip().split()[0] for arg in args.rstrip(")").split(","))
     back = "%r" if kind == "i32" else "%bits"
-    cast = "" if kind == "i32" else f"  %bits = bitcast {kind} %r to i32\n"
+    cast = "" if kind == "i32" else "  %bits = zext i1 %r to i32\n" if kind == "i1" else f"  %bits = bitcast {kind} %r to i32\n"
     loads = "".join(
         f"  %at{v} = getelementptr i32, ptr addrspace(1) %in, i32 %n{v}\n  %{v} = load i32, ptr addrspace(1) %at{v}\n"
         f"  %f{v} = bitcast i32 %{v} to float\n"
@@ -169,6 +199,7 @@ define void @hook(ptr addrspace(1) %in, ptr addrspace(1) %out) {{
   %nc = add i32 %na, 2
 {loads}  %s = and i32 %c, {0x07070707}
   %m = or i32 0, {MASK}
+  %i = and i32 %c, 124
   %r = call {kind} @{name}({args}
 {cast}  %to = getelementptr i32, ptr addrspace(1) %out, i32 %lane
   store i32 {back}, ptr addrspace(1) %to
