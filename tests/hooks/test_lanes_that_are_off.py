@@ -108,11 +108,6 @@ class FirstWaves(lt.Tool):
         self.heard += records.tolist()
 
 
-@pytest.mark.xfail(
-    strict=True,
-    raises=AssertionError,
-    reason="a hook that is given a lane has its arguments moved before it is: readfirstlane finds what the application left",
-)
 @pytest.mark.parametrize("target", (*TARGETS, "gfx1250"))
 def test_waves_that_end_without_lanes_know_their_numbers_behind_a_branch(target):
     code, tool = lt.CodeObject.open(compiled.build(ENDS_EMPTY, target)), FirstWaves()

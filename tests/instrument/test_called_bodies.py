@@ -76,7 +76,7 @@ def test_a_long_hook_is_called_by_choice_and_a_short_one_is_not():
     for name, make in (("long", Sums), ("short", lambda: lt.tools.load("instr_count:per=instruction"))):
         for bodies in ("in-place", "choose", "called"):
             sizes[name][bodies] = len(lt.instrument(code, [make()], bodies=bodies).data)
-    assert sizes["long"]["choose"] == sizes["long"]["called"] < 0.7 * sizes["long"]["in-place"]
+    assert sizes["long"]["choose"] <= sizes["long"]["called"] < 0.7 * sizes["long"]["in-place"]
     assert sizes["short"]["choose"] == sizes["short"]["in-place"]
 
 

@@ -47,7 +47,7 @@ class Instrumenting:
     check: bool | None = None
     on_rejected: OnRejected = "warn"
     calling_convention: bool = False
-    bodies: Bodies = "choose"
+    bodies: Bodies = "in-place"
 
     def __post_init__(self) -> None:
         if self.on_rejected not in ("raise", "warn", "report"):
