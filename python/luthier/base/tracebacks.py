@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import functools
-from collections.abc import Callable
-from types import TracebackType
-from typing import Any, TypeVar, cast
+import linecache
+from collections.abc import Callable, Sequence
+from types import CodeType, TracebackType
+from typing import Any, NoReturn, TypeVar, cast
 
 from ..errors import InternalError, LuthierError
 
@@ -26,6 +28,31 @@ def shortened(method: _F) -> _F:
             raise error.with_traceback(_users(error.__traceback__)) from error.__cause__
 
     return cast(_F, call)
+
+
+def raise_at(error: LuthierError, frames: Sequence[dict[str, Any]]) -> NoReturn:
+    """Raises an error as if the source lines of a kernel had: ``frames`` has ``file``, ``line`` and ``function`` of each inlined call,
+    the innermost first. What has raised it before is left out of its traceback."""
+    __tracebackhide__ = True  # of pytest
+    cause = error.__cause__
+    error = error.with_traceback(None)
+    code: CodeType | None = None
+    space: dict[str, Any] = {"error": error, "cause": cause}
+    for frame in frames:
+        if frame["file"] and frame["line"]:
+            # A statement at that place of that file, so that tracebacks show the line that is there.
+            tree = ast.parse("raise error from cause" if code is None else "exec(code, space)")
+            text = linecache.getline(frame["file"], frame["line"]).rstrip()
+            for node in ast.walk(tree):
+                if isinstance(node, (ast.stmt, ast.expr)):  # all of the line is what is meant
+                    node.col_offset, node.end_col_offset = len(text) - len(text.lstrip()), len(text)
+            here = compile(tree, frame["file"], "exec")
+            space = {"error": error, "cause": cause, "code": code, "space": space}
+            code = here.replace(co_firstlineno=frame["line"], co_name=frame["function"] or "kernel")
+    if code is None:
+        raise error from cause
+    exec(code, space)
+    raise AssertionError("the error was raised")
 
 
 def _users(traceback: TracebackType | None) -> TracebackType | None:

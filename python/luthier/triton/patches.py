@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy
 
+from ..base.tracebacks import raise_at
+from ..errors import DeviceError, InternalError, LuthierError, StrictError
 from . import gpu
 from .tensors import Tensor
 
@@ -26,7 +28,13 @@ def apply(triton: Any) -> list[Callable[[], None]]:
     run = JITFunction.run
 
     def run_with_arrays(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return run(self, *_tensors(args), **{name: _tensor(value) for name, value in kwargs.items()})
+        __tracebackhide__ = True  # of pytest
+        try:
+            return run(self, *_tensors(args), **{name: _tensor(value) for name, value in kwargs.items()})
+        except InternalError:
+            raise
+        except LuthierError as error:
+            raise_at(error, _source(error))
 
     replace(JITFunction, "run", run_with_arrays)
 
@@ -51,6 +59,13 @@ def apply(triton: Any) -> list[Callable[[], None]]:
     _only_ours(replace)
     _outlive_us()
     return undo
+
+
+def _source(error: LuthierError) -> list[dict[str, Any]]:
+    """Where in the kernel an error is, innermost call first."""
+    if isinstance(error, StrictError) and error.findings:
+        return list(error.findings[0].get("source") or ())
+    return list(error.source) if isinstance(error, DeviceError) else []
 
 
 def _outlive_us() -> None:
