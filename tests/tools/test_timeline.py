@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 
 import numpy as np
@@ -46,9 +47,14 @@ def test_each_wave_comes_to_the_blocks_and_barriers_that_the_device_sees(name, t
     assert all(np.all(np.diff(times) >= 0) for times in waves_of(linear, events["wave"], events["time"]).values())
     assert {int(a, 0): v["waits"] for a, v in told["barriers"].items()} == Counter(waiting["pc"].tolist())
     assert {int(a, 0): v["entered"] for a, v in told["blocks"].items()} == Counter(device["pc"].tolist())
+    # Each wave has its compute unit, as hooks are told it, and is drawn there as well.
+    units = report.to_arrow()["waves"].column("unit").to_pylist()
+    assert len(units) == told["waves"] and all(unit == "" for unit in units) == (target == "gfx1250")
+    assert all(re.fullmatch(r"(XCC \d+, )?SE \d+, SA \d+, CU \d+", unit) for unit in units if unit)
     # A wave's blocks lie within its time, and the last one ends with it.
     slices = [e for e in json.loads((tmp_path / "t.json").read_text())["traceEvents"] if e["ph"] == "X"]
     waves, blocks = ([e for e in slices if e["name"].startswith(what)] for what in (kernel.name, "block"))
+    assert len([e for e in slices if e["name"].startswith("workgroup ")]) == (0 if target == "gfx1250" else told["waves"])
     assert len(waves) == told["waves"] and len(blocks) == len(device)
     for wave in waves:
         own = [b for b in blocks if (b["pid"], b["tid"]) == (wave["pid"], wave["tid"])]

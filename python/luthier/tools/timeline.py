@@ -38,7 +38,8 @@ class Timeline(WaveTool):
     "longest"}}}``. Times are cycles of :func:`luthier.lang.clock`, on the mock device nanoseconds of the host. A block's time is
     that from its start to the next block's or to the wave's end; it holds the wait at its barriers, and what the tool itself
     takes. Blocks that a wave comes to without an active lane are counted as ``without lanes``, and have no time of their own.
-    The records ``waves`` (launch, workgroup, wave, kernel, begin, end, waiting) and ``events`` (launch, workgroup, wave,
+    The records ``waves`` (launch, workgroup, wave, kernel, begin, end, waiting, and the compute unit as ``unit``, "" where the processor
+    does not say) and ``events`` (launch, workgroup, wave,
     time, kind, pc) have what the report's tables add up."""
 
     def __init__(self, perfetto: str = "", blocks: bool = True, most: int = 1_000_000) -> None:
@@ -52,6 +53,10 @@ class Timeline(WaveTool):
         self.kept: list[tuple[int, np.ndarray]] = []
         self.held = self.counted = 0
         self.events = lt.Channel(1 << 16, name="events", time=lt.u64, x=lt.u32, yz=lt.u32, place=lt.u32)
+        #: Which compute unit each wave runs on, where the processor says that.
+        self.homes = lt.Channel(1 << 12, name="homes", unit=lt.u32, x=lt.u32, yz=lt.u32, wave=lt.u32)
+        #: By launch, workgroup and wave: die, shader engine, shader array and compute unit.
+        self.units: dict[tuple[int, int, int, int, int], tuple[int, int, int, int]] = {}
 
     @lt.hook
     def event(events: lt.channel, here: lt.inout[lt.u32, 3], point: lt.u32):
@@ -63,8 +68,22 @@ class Timeline(WaveTool):
     def event_of_wave(events: lt.channel, here: lt.inout[lt.u32, 3], point: lt.u32):
         lt.record(events, lt.clock(), here[0], here[1], point << 11 | here[2], per_wave=True)
 
+    @lt.hook
+    def at_home(homes: lt.channel, here: lt.inout[lt.u32, 3]):
+        unit = lt.hw_shader_engine() << 16 | lt.hw_shader_array() << 8 | lt.hw_compute_unit()
+        lt.record(homes, unit, here[0], here[1], here[2], per_wave=True)
+
+    @lt.hook
+    def at_home_of_die(homes: lt.channel, here: lt.inout[lt.u32, 3]):
+        unit = lt.hw_xcc() << 24 | lt.hw_shader_engine() << 16 | lt.hw_shader_array() << 8 | lt.hw_compute_unit()
+        lt.record(homes, unit, here[0], here[1], here[2], per_wave=True)
+
     def on_kernel(self, kernel: lt.Kernel) -> None:
         self.begin_waves(kernel)
+        processor = kernel.code_object.processor
+        if not processor.startswith("gfx125"):
+            has_dies = processor in ("gfx942", "gfx950", "gfx9-4-generic")
+            kernel.insert_at_entry(self.at_home_of_die if has_dies else self.at_home, self.homes, self.here)
         first = kernel.functions[0].instructions[0]
         kernel.insert_at_entry(self.event_of_wave, self.events, self.here, self._point(BEGIN, kernel, first))
         functions = [f for f in kernel.functions if f.address not in self.seen]
@@ -93,6 +112,12 @@ class Timeline(WaveTool):
         self.launch += 1
 
     def on_records(self, channel: lt.Channel, records: np.ndarray) -> None:
+        if channel is self.homes:
+            for unit, x, yz, wave in records[["unit", "x", "yz", "wave"]].tolist():
+                if len(self.units) < self.most:
+                    at = (max(self.launch, 0), x, yz & 0xFFFF, yz >> 16, wave >> 6)
+                    self.units[at] = unit >> 24, unit >> 16 & 0xFF, unit >> 8 & 0xFF, unit & 0xFF
+            return
         self.counted += len(records)
         if self.held < self.most:
             part = records[: self.most - self.held]
@@ -127,6 +152,13 @@ class Timeline(WaveTool):
         told = [(f"{a:#x}", place_of(instrs[a]), n, t, most) for a, (n, t, most) in barriers.items()]
         report.table("barriers", told, ("barrier", "line", "waits", "cycles", "longest"))
         report.records("waves", waves)
+        busy: dict[str, list[int]] = {}
+        for unit, length in zip(waves["unit"], (waves["end"] - waves["begin"]).tolist()):
+            if unit:
+                busy.setdefault(unit, []).append(length)
+        if busy:
+            units = [(unit, len(times), sum(times), max(times)) for unit, times in sorted(busy.items())]
+            report.table("compute units", units, ("unit", "waves", "cycles", "longest"))
         names = ("launch", "workgroup_x", "workgroup_y", "workgroup_z", "wave", "time")
         words = [KINDS[n] for n in kind.tolist()]
         report.records("events", {**{name: events[name] for name in names}, "kind": words, "pc": events["pc"]})
@@ -175,7 +207,9 @@ class Timeline(WaveTool):
         names = ("launch", "workgroup_x", "workgroup_y", "workgroup_z", "wave")
         kernels = [self.points[n].kernel for n in events["point"][first].tolist()]
         times = {"begin": events["time"][first], "end": events["time"][last], "waiting": waiting.astype("i8")}
-        return {**{name: events[name][first] for name in names}, "kernel": kernels, **times}
+        found = {name: events[name][first] for name in names}
+        units = [self.units.get(at) for at in zip(*(values.tolist() for values in found.values()))]
+        return {**found, "kernel": kernels, **times, "unit": ["" if unit is None else _unit(unit) for unit in units]}
 
     def _write(self, events: dict[str, Any], waves: dict[str, Any]) -> None:
         from luthier.views.perfetto import Timeline as Tracks
@@ -190,6 +224,11 @@ class Timeline(WaveTool):
 
         for n, (kernel, begin, end) in enumerate(zip(waves["kernel"], waves["begin"].tolist(), waves["end"].tolist())):
             tracks.slice(*place(n), kernel, begin - zero, end - zero)
+            if waves["unit"][n]:
+                workgroup = ", ".join(map(str, names[n][1:4]))
+                tracks.slice(
+                    "compute units", waves["unit"][n], f"workgroup {workgroup}, wave {names[n][4]}", begin - zero, end - zero
+                )
         columns = [events[name].tolist() for name in ("number", "time", "kind", "point")]
         rows = list(zip(*columns))
         since: tuple[int, int, int] | None = None  # wave, time and point of the block that is under way
@@ -206,3 +245,9 @@ class Timeline(WaveTool):
         with Outputs() as outputs:
             outputs.open(self.perfetto).write(tracks.to_json().encode())
             outputs.commit()
+
+
+def _unit(unit: tuple[int, int, int, int]) -> str:
+    """For people and tracks: the die where there are several, shader engine, shader array, compute unit."""
+    die, engine, array, number = unit
+    return f"XCC {die}, SE {engine}, SA {array}, CU {number}" if die else f"SE {engine}, SA {array}, CU {number}"
