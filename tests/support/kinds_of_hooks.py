@@ -41,8 +41,6 @@ class Kinds(lt.Tool):
         counter += 1
         lt.wave_atomic_add(arrived + 3, 1)
         passed += 3
-        if lt.wave_id() == 0:
-            lt.printf("the first wave has %u\n", passed, per_wave=True)
         lanes += lt.lane_id() + 1
         kept = lt.array(lt.u32, 8)
         for i in range(8):
@@ -60,6 +58,8 @@ class Kinds(lt.Tool):
         if lanes != lt.lane_id() + 1:
             lt.wave_atomic_add(groups + 1, 1)
         lt.record(entries, lt.workgroup_id_x(), lt.wave_id(), passed, per_wave=True)
+        if lt.wave_id() == 0:
+            lt.printf("the first wave has %u\n", passed, per_wave=True)
 
     def __init__(self):
         self.records = 0
