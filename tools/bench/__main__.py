@@ -212,6 +212,9 @@ def main() -> int:
         )
         for name, r in results.items()
     ]
+    # The width of a terminal that the output does not go to.
+    if not sys.stdout.isatty():
+        os.environ.pop("COLUMNS", None)
     show(f"bench: {path.name}", ("what", "luthier", "unit", "other", "against", "ratio", "at least"), rows)
     about = {
         "input": str(path.name),

@@ -148,6 +148,33 @@ def fresh_memory() -> dict:
     return _at_most(ratio, 6, "x a plain run")
 
 
+def streams() -> dict[str, dict]:
+    """Kernels that do little but access memory, on one core: a sum of vectors beside a copy that moves as many bytes, and a tree
+    of sums in LDS."""
+    module, numbers = _load(ROOT / "tests/kernels/vecadd.hip"), np.arange(1 << 22, dtype=np.float32)
+    sums, args = np.zeros_like(numbers), [np.uint32(len(numbers))]
+    added = _fastest(lambda: module.run("vecadd", grid=len(numbers), block=256, args=[numbers, numbers, sums, *args]))
+    np.testing.assert_array_equal(sums, numbers + numbers)
+    # Three arrays are read or written; a copy does both.
+    source = np.ones(len(numbers) * 3 // 2, np.float32)
+    target, copied = np.empty_like(source), float("inf")
+    for _ in range(10):
+        start = time.perf_counter()
+        np.copyto(target, source)
+        copied = min(copied, time.perf_counter() - start)
+    reduce, integers = _load(ROOT / "tests/kernels/reduce.hip"), np.arange(1 << 20, dtype=np.int32)
+    totals = np.zeros(len(integers) // 256, np.int32)
+    args = [integers, totals, np.uint32(len(integers))]
+    reduced = _fastest(lambda: reduce.run("reduce", grid=len(integers), block=256, args=args))
+    np.testing.assert_array_equal(totals, integers.reshape(-1, 256).sum(1, dtype=np.int32))
+    return {
+        "sum of vectors, 4 M floats": _row(
+            added.seconds * 1e3, copied * 1e3, copied / added.seconds, "ms, one core", "a copy of as many bytes", 0.1
+        ),
+        "tree of sums in LDS, 1 M ints": _at_most(reduced.seconds * 1e3, 24, "ms, one core"),
+    }
+
+
 def scaling() -> dict:
     """The same hundred workgroups on one core and on all of them."""
     cores = os.cpu_count() or 1
@@ -174,6 +201,7 @@ def measured() -> dict[str, dict]:
         **matrices(),
         **matrix_instructions(),
         **local_memory(),
+        **streams(),
         "strict mode, fresh memory": fresh_memory(),
         "all cores": scaling(),
         "a launch": launching(),

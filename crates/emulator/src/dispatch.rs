@@ -445,8 +445,13 @@ impl Dispatch {
             }
         }
         let asked = &asked[..count];
-        let mut ids = [Row::ZERO; 3];
-        let (mut x, mut y, mut z) = (first % size[0], first / size[0] % size[1], first / size[0] / size[1]);
+        let used = asked.iter().map(|(row, ..)| row + 1).max().unwrap_or(0);
+        let ids = &mut w.rows[usize::from(rows::VGPR)..][..used];
+        ids.fill(Row::ZERO);
+        let (mut x, mut y, mut z) = match size {
+            [_, 1, 1] => (first, 0, 0),
+            [in_x, in_y, _] => (first % in_x, first / in_x % in_y, first / in_x / in_y),
+        };
         // A run of work-items that follow one another in x at a time.
         let mut lane = 0;
         while lane < active as usize {
@@ -461,10 +466,6 @@ impl Dispatch {
             if y == size[1] {
                 (y, z) = (0, z + 1);
             }
-        }
-        let used = asked.iter().map(|(row, ..)| row + 1).max().unwrap_or(0);
-        for (row, id) in ids.into_iter().take(used).enumerate() {
-            *w.row_mut(rows::VGPR + row as u16) = id;
         }
         let mut ids = Registers::default();
         ids[0] = 7;

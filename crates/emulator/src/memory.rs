@@ -2,7 +2,7 @@
 //!
 //! An address is valid inside an allocation and nowhere else; addresses are never given out twice, so a stale
 //! pointer stays wild. Only memory of the process's may lie at the process's own addresses ([`in_place`]), which it uses
-//! again. Each wave remembers the allocation that it touched last ([`Span`]), which makes translation
+//! again. Each wave remembers the allocations that it touched last ([`Recent`]), which makes translation
 //! a subtraction and a comparison.
 //!
 //! The bytes are shared by all workers. Every access from a kernel is an atomic one, relaxed where the kernel's is
@@ -12,6 +12,7 @@
 
 mod in_place;
 mod places;
+mod recent;
 pub mod unwritten;
 mod wide;
 
@@ -22,6 +23,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use crate::buffer::Buffer;
 use crate::hostcall::{HostCalls, heap::Heap};
 pub use places::{HostPtr, Words};
+pub use recent::Recent;
 
 /// Distance between allocations: an overrun by less than this is caught for certain.
 const GUARD: u64 = 1 << 16;
@@ -103,7 +105,7 @@ pub trait Host: Send + Sync {
     fn interrupt(&self);
 }
 
-/// Some bytes in a row: what a wave touched last, or what a [`Host`] has.
+/// Some bytes in a row: an allocation, or what a [`Host`] has.
 #[derive(Clone, Copy, Debug)]
 pub struct Span {
     start: u64,
@@ -375,22 +377,19 @@ impl Memory {
         }
         self.host_span(address)
     }
-    /// A host pointer to `size` bytes at `address`, valid as long as this `Memory` (or a clone of it) lives.
-    #[inline(always)]
-    pub fn resolve(&self, span: &mut Span, address: u64, size: u64, write: bool) -> Result<HostPtr, BadAddress> {
-        let offset = address.wrapping_sub(span.start);
-        if offset < span.len && span.len - offset >= size && (!write || span.writable) {
-            // SAFETY: offset is inside the span's buffer.
-            return Ok(HostPtr::new(unsafe { span.ptr.add(offset as usize) }, span.writable));
-        }
-        self.resolve_slow(span, address, size, write)
-    }
     /// Offsets into one allocation for all lanes of the mask, if each lane's `size` bytes are aligned words of it.
     /// Inactive lanes get an active one's offset.
     #[inline]
-    pub fn resolve_all(&self, span: &mut Span, lanes: &[u64; 64], mask: u64, size: u64, write: bool) -> Option<Words> {
+    pub fn resolve_all(
+        &self,
+        recent: &mut Recent,
+        lanes: &[u64; 64],
+        mask: u64,
+        size: u64,
+        write: bool,
+    ) -> Option<Words> {
         let first = lanes[mask.trailing_zeros() as usize & 63];
-        self.resolve(span, first, size, write).ok()?;
+        let span = self.span_of(recent, first, size, write).ok()?;
         let (start, limit) = (span.start, span.len.checked_sub(size)?);
         let mut offsets = [0u64; 64];
         // Buffers are aligned, so that offsets say all, but for those at the process's own addresses.
@@ -406,28 +405,13 @@ impl Memory {
         let first = HostPtr::new(span.ptr, span.writable);
         (bits & 3 == 0 && most <= limit).then_some(Words { first, offsets, size, bits })
     }
-    #[cold]
-    #[inline(never)]
-    fn resolve_slow(&self, span: &mut Span, address: u64, size: u64, write: bool) -> Result<HostPtr, BadAddress> {
-        let a = self.find(address).ok_or(BadAddress::Unmapped)?;
-        let offset = address - a.start;
-        if a.len - offset < size {
-            return Err(BadAddress::Unmapped);
-        }
-        *span = a;
-        if write && !a.writable {
-            return Err(BadAddress::ReadOnly);
-        }
-        // SAFETY: offset is inside the buffer.
-        Ok(HostPtr::new(unsafe { a.ptr.add(offset as usize) }, a.writable))
-    }
     /// Copies bytes out; `Err` holds the first bad address.
     pub fn read(&self, address: u64, out: &mut [u8]) -> Result<(), u64> {
         if out.is_empty() {
             return Ok(());
         }
-        let mut span = Span::NONE;
-        let p = self.resolve(&mut span, address, out.len() as u64, false).map_err(|_| self.first_bad(address))?;
+        let mut recent = Recent::NONE;
+        let p = self.resolve(&mut recent, address, out.len() as u64, false).map_err(|_| self.first_bad(address))?;
         p.read(out);
         Ok(())
     }
@@ -436,8 +420,8 @@ impl Memory {
         if bytes.is_empty() {
             return Ok(());
         }
-        let mut span = Span::NONE;
-        let p = self.resolve(&mut span, address, bytes.len() as u64, false).map_err(|_| self.first_bad(address))?;
+        let mut recent = Recent::NONE;
+        let p = self.resolve(&mut recent, address, bytes.len() as u64, false).map_err(|_| self.first_bad(address))?;
         p.write(bytes);
         Ok(())
     }
@@ -473,17 +457,17 @@ mod tests {
         let mut m = Memory::new();
         let a = m.allocate(10, true).unwrap();
         let b = m.allocate(100, false).unwrap();
-        let mut span = Span::NONE;
-        assert!(m.resolve(&mut span, a + 8, 4, true).is_ok());
-        assert_eq!(m.resolve(&mut span, a + 9, 4, true).err(), Some(BadAddress::Unmapped));
+        let mut recent = Recent::NONE;
+        assert!(m.resolve(&mut recent, a + 8, 4, true).is_ok());
+        assert_eq!(m.resolve(&mut recent, a + 9, 4, true).err(), Some(BadAddress::Unmapped));
         // Ten bytes were asked for.
         assert_eq!(
             [(a + 6, 4), (a + 7, 4), (a + 8, 4), (a + 11, 1), (b, 4)].map(|(at, n)| m.tail(at, n)),
             [None, Some(Edge::End(a + 10)), Some(Edge::End(a + 10)), Some(Edge::End(a + 10)), None]
         );
-        assert_eq!(m.resolve(&mut span, a.wrapping_sub(1), 1, false).err(), Some(BadAddress::Unmapped));
-        assert!(m.resolve(&mut span, b, 100, false).is_ok());
-        assert_eq!(m.resolve(&mut span, b, 1, true).err(), Some(BadAddress::ReadOnly));
+        assert_eq!(m.resolve(&mut recent, a.wrapping_sub(1), 1, false).err(), Some(BadAddress::Unmapped));
+        assert!(m.resolve(&mut recent, b, 100, false).is_ok());
+        assert_eq!(m.resolve(&mut recent, b, 1, true).err(), Some(BadAddress::ReadOnly));
         m.write(b, &[1, 2, 3]).unwrap();
         let mut out = [0; 3];
         m.read(b, &mut out).unwrap();

@@ -78,6 +78,11 @@ impl Mode {
     pub const fn host32(self) -> bool {
         self.0 & 0x33 == 0x30
     }
+    /// 32-bit arithmetic rounds to nearest even, and takes and leaves zeros in the place of denormals.
+    #[inline(always)]
+    pub const fn flushes32(self) -> bool {
+        self.0 & 0x33 == 0
+    }
     /// 16- and 64-bit arithmetic is what the host's default environment does.
     #[inline(always)]
     pub const fn host16_64(self) -> bool {

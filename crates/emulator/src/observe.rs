@@ -170,7 +170,11 @@ impl Observation {
         fn take<T>(into: &mut Vec<T>, from: Vec<T>, limit: usize) -> u64 {
             let room = limit.saturating_sub(into.len());
             let over = from.len().saturating_sub(room);
-            into.extend(from.into_iter().take(room));
+            if into.is_empty() && over == 0 {
+                *into = from;
+            } else {
+                into.extend(from.into_iter().take(room));
+            }
             over as u64
         }
         self.dropped += wave.dropped
@@ -199,13 +203,23 @@ impl Observation {
             all.snapshots.extend(part.snapshots);
             all.dropped += part.dropped;
         }
-        all.instructions.sort_by_key(|e| (e.workgroup, e.wave));
-        all.blocks.sort_by_key(|e| (e.workgroup, e.wave));
-        all.memory.sort_by_key(|e| (e.workgroup, e.wave));
+        all.instructions = in_order(all.instructions, |e| (e.workgroup, e.wave));
+        all.blocks = in_order(all.blocks, |e| (e.workgroup, e.wave));
+        all.memory = in_order(all.memory, |e| (e.workgroup, e.wave));
         all.waves.sort_by_key(|e| (e.workgroup, e.wave));
         all.snapshots.sort_by_key(|e| (e.workgroup, e.wave));
         all
     }
+}
+
+/// The same events by wave. Those of one wave are neighbours already, so it is waves that are put in order.
+fn in_order<T: Copy>(events: Vec<T>, wave: impl Fn(&T) -> (u64, u32)) -> Vec<T> {
+    let mut waves: Vec<&[T]> = events.chunk_by(|one, next| wave(one) == wave(next)).collect();
+    if waves.is_sorted_by_key(|events| wave(&events[0])) {
+        return events;
+    }
+    waves.sort_by_key(|events| wave(&events[0]));
+    waves.concat()
 }
 
 /// A wave's watcher. It travels with the wave; what it has seen is collected when the wave ends.
@@ -284,17 +298,27 @@ impl Observer {
     }
 
     fn access(&mut self, action: u8, space: Space, lane: usize, address: u64, size: u64) {
+        self.accesses(action, space, 1 << (lane & 63), size, |_| address);
+    }
+
+    /// An event for each lane of the mask.
+    #[inline(always)]
+    fn accesses(&mut self, action: u8, space: Space, mask: u64, size: u64, address: impl Fn(usize) -> u64) {
         let event = MemoryEvent {
             workgroup: self.workgroup,
             pc: self.pc,
-            address,
+            address: 0,
             wave: self.wave,
             size: size as u16,
-            lane: lane as u8,
+            lane: 0,
             kind: action | (space as u8) << 4,
         };
-        let seen = &mut self.seen;
-        keep(&mut seen.memory, event, self.watch.limit, &mut seen.dropped);
+        let (seen, count) = (&mut self.seen, mask.count_ones() as usize);
+        let room = self.watch.limit.saturating_sub(seen.memory.len()).min(count);
+        seen.dropped += (count - room) as u64;
+        seen.memory.reserve(room);
+        let events = lanes(mask).map(|lane| MemoryEvent { address: address(lane), lane: lane as u8, ..event });
+        seen.memory.extend(events.take(room));
     }
 
     /// Whether it wants to hear of accesses to memory.
@@ -325,26 +349,21 @@ fn bytes_of(action: Action, rows: Rows) -> u64 {
 /// Before an access to LDS, one offset a lane.
 pub fn lds(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: u64) {
     let Some(observer) = w.observer.as_mut().filter(|o| o.is_wanted()) else { return };
-    for lane in lanes(mask) {
-        observer.access(code(action), Space::Lds, lane, offsets[lane].into(), bytes_of(action, rows));
-    }
+    let size = bytes_of(action, rows);
+    observer.accesses(code(action), Space::Lds, mask, size, |lane| offsets[lane & 63].into());
 }
 
 /// Before an access to device memory. Only scratch lies in pieces.
 pub fn device(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) {
     let Some(observer) = w.observer.as_mut().filter(|o| o.is_wanted()) else { return };
     let space = if at.stride == 4 { Space::Global } else { Space::Scratch };
-    for lane in lanes(at.mask) {
-        observer.access(code(action), space, lane, at.lane[lane], bytes_of(action, rows));
-    }
+    observer.accesses(code(action), space, at.mask, bytes_of(action, rows), |lane| at.lane[lane & 63]);
 }
 
 /// Before an access whose bytes lie apart, in scratch or a swizzled buffer: `place` gives each one's address.
 pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn(usize, u32) -> u64) {
     let Some(observer) = w.observer.as_mut().filter(|o| o.is_wanted()) else { return };
-    for lane in lanes(mask) {
-        observer.access(code(action), Space::Scratch, lane, place(lane, 0), bytes_of(action, rows));
-    }
+    observer.accesses(code(action), Space::Scratch, mask, bytes_of(action, rows), |lane| place(lane, 0));
 }
 
 /// Before some bytes move between LDS and memory by no lane's doing.
@@ -371,3 +390,19 @@ pub fn scalar(w: &mut Wave, stores: bool, address: u64, size: u64) {
 
 const _: () = assert!(size_of::<InstructionEvent>() == 32 && size_of::<MemoryEvent>() == 32);
 const _: () = assert!(size_of::<WaveEvent>() == 24);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waves_are_put_in_order_and_their_events_stay_so() {
+        let event = |(workgroup, wave, pc)| InstructionEvent { workgroup, pc, exec: 0, wave, padding: 0 };
+        let all = [(3, 0, 1), (3, 0, 9), (1, 1, 8), (1, 0, 7), (1, 0, 2), (2, 5, 3)].map(event);
+        let found = in_order(all.to_vec(), |e| (e.workgroup, e.wave));
+        let mut wanted = all.to_vec();
+        wanted.sort_by_key(|e| (e.workgroup, e.wave));
+        assert_eq!(found, wanted);
+        assert_eq!(in_order(wanted.clone(), |e| (e.workgroup, e.wave)), wanted);
+    }
+}

@@ -79,6 +79,13 @@ impl Kind {
     /// Words between LDS and rows, one access a lane or two: [`crate::mem::ds_words`].
     pub const DS_WORDS: Kind = Kind(u16::MAX - 6);
     pub const DS_WORDS_TWICE: Kind = Kind(u16::MAX - 7);
+    /// Whole words between device memory and rows, where an offset from a scalar base has no sign:
+    /// [`crate::mem::global_words`].
+    pub const GLOBAL_WORDS: Kind = Kind(u16::MAX - 8);
+    /// A wait that orders stores before what comes next: [`crate::scalar::wait`].
+    pub const FENCE: Kind = Kind(u16::MAX - 10);
+    /// The f32 modifiers behind an operation.
+    pub const MODIFY32: Kind = Kind(u16::MAX - 9);
 
     pub const fn of(operation: IsaOp) -> Kind {
         Kind(operation as u16)

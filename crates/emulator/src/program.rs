@@ -10,6 +10,7 @@ use luthier_isa::Inst;
 
 use crate::code::{Block, Code, Place, Refusal};
 use crate::lower::Limits;
+use crate::mode::Mode;
 use crate::op::{Flow, Op};
 use crate::wave::{Registers, Wave};
 
@@ -58,8 +59,8 @@ fn is_native(block: &Block) -> bool {
 }
 /// How a block that has become hot is run.
 #[cfg(target_arch = "x86_64")]
-fn tier(code: &Code, block: &Block) -> Tier {
-    if code.native(block).is_some() { Tier::Native } else { Tier::Ops }
+fn tier(code: &Code, block: &Block, mode: Mode) -> Tier {
+    if code.native(block, mode).is_some() { Tier::Native } else { Tier::Ops }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -71,7 +72,7 @@ fn is_native(_block: &Block) -> bool {
     false
 }
 #[cfg(not(target_arch = "x86_64"))]
-fn tier(_code: &Code, _block: &Block) -> Tier {
+fn tier(_code: &Code, _block: &Block, _mode: Mode) -> Tier {
     Tier::Ops
 }
 
@@ -147,7 +148,7 @@ impl Program {
             let entry = &mut self.blocks[at as usize];
             entry.count += 1;
             if entry.count == entry.hot {
-                entry.tier = tier(&self.code, &entry.block);
+                entry.tier = tier(&self.code, &entry.block, w.mode);
             }
             let block = &*entry.block;
             done += block.insts.len() as u64;

@@ -9,7 +9,7 @@ use crate::barrier::Barriers;
 use crate::error::{Fault, FaultKind};
 use crate::lds::Lds;
 use crate::masks::blend;
-use crate::memory::{Memory, Span};
+use crate::memory::{Memory, Recent};
 use crate::mode::Mode;
 use crate::observe::Observer;
 use crate::op::Flow;
@@ -128,8 +128,8 @@ pub struct Wave {
     pub pc: u64,
     pub place: Place,
     pub memory: Arc<Memory>,
-    /// The allocation touched last.
-    pub span: Span,
+    /// The allocations touched last.
+    pub recent: Recent,
     /// Whether the wave has stored anything to memory since its last [`crate::scalar::fence`].
     pub has_stored: bool,
     pub lds: Rc<Lds>,
@@ -151,9 +151,16 @@ pub struct Wave {
     pub observer: Option<Box<Observer>>,
     /// Whether either hears of accesses to memory.
     pub is_watched: bool,
+    /// Runs of native code that were done to their end, and not yet set off against others.
+    pub finished: u32,
 }
 
 impl Wave {
+    /// From [`Wave::recent`] to [`Wave::has_stored`], in bytes.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const STORED_BEHIND_RECENT: i64 =
+        std::mem::offset_of!(Wave, has_stored) as i64 - std::mem::offset_of!(Wave, recent) as i64;
+
     /// A wave with all registers zero and no memory.
     pub fn new() -> Wave {
         Wave::with_file(VectorFile::new())
@@ -173,7 +180,7 @@ impl Wave {
             pc: 0,
             place: Place::default(),
             memory: Arc::new(Memory::new()),
-            span: Span::NONE,
+            recent: Recent::NONE,
             has_stored: false,
             lds: Rc::new(Lds::new(0)),
             barrier: Rc::default(),
@@ -185,6 +192,7 @@ impl Wave {
             strict: None,
             observer: None,
             is_watched: false,
+            finished: 0,
         };
         for code in scalar::FIRST_CONST..=scalar::LAST_CONST {
             wave.s[usize::from(code)] = inline_constant32(code).unwrap_or(0);

@@ -4,6 +4,8 @@
 
 use super::{flush16, soft};
 use crate::mode::{Mode, Round};
+#[cfg(target_arch = "x86_64")]
+use crate::op::{Level, level};
 
 /// f16 to f32, exact. NaNs keep their payload and their signalling bit.
 #[inline(always)]
@@ -18,6 +20,51 @@ pub fn f16_to_f32(h: u32) -> f32 {
     let bits = if exponent == 0 { denormal } else { normal };
     let bits = if exponent == 0x7c00 << 13 { special } else { bits };
     f32::from_bits(bits | (h & 0x8000) << 16)
+}
+
+/// f16 to f32 of 64 lanes, as the host converts them where it can. NaNs may be quieted.
+#[inline]
+pub fn all_to_f32(halves: &[u32; 64]) -> [f32; 64] {
+    #[cfg(target_arch = "x86_64")]
+    match level() {
+        // SAFETY: `level` says that the processor has the features.
+        Level::Avx512 => return unsafe { all_avx512(halves) },
+        // SAFETY: as above.
+        Level::Avx2 => return unsafe { all_avx2(halves) },
+        Level::Base => {}
+    }
+    halves.map(f16_to_f32)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn all_avx512(halves: &[u32; 64]) -> [f32; 64] {
+    use std::arch::x86_64::*;
+    let mut out = [0.0; 64];
+    for (from, to) in halves.as_chunks::<16>().0.iter().zip(out.as_chunks_mut::<16>().0) {
+        // SAFETY: 64 bytes each.
+        unsafe {
+            let words = _mm512_cvtepi32_epi16(_mm512_loadu_si512(from.as_ptr().cast()));
+            _mm512_storeu_ps(to.as_mut_ptr(), _mm512_cvtph_ps(words));
+        }
+    }
+    out
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,f16c")]
+fn all_avx2(halves: &[u32; 64]) -> [f32; 64] {
+    use std::arch::x86_64::*;
+    let mut out = [0.0; 64];
+    for (from, to) in halves.as_chunks::<8>().0.iter().zip(out.as_chunks_mut::<8>().0) {
+        // SAFETY: 32 bytes each.
+        unsafe {
+            let low = _mm256_and_si256(_mm256_loadu_si256(from.as_ptr().cast()), _mm256_set1_epi32(0xffff));
+            let words = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256::<1>(low));
+            _mm256_storeu_ps(to.as_mut_ptr(), _mm256_cvtph_ps(words));
+        }
+    }
+    out
 }
 
 /// f32 to f16, to nearest even. NaNs are quieted.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Release};
 
 use crate::buffer::Buffer;
-use crate::memory::{HostPtr, Memory, Span};
+use crate::memory::{HostPtr, Memory, Recent};
 
 const HEADERS: u64 = 0;
 const PAYLOADS: u64 = 8;
@@ -68,9 +68,9 @@ pub fn place(memory: &mut Memory, waves: u64) -> Option<Range<u64>> {
 }
 
 fn word(memory: &Memory, address: u64) -> Result<HostPtr, String> {
-    let mut span = Span::NONE;
+    let mut recent = Recent::NONE;
     memory
-        .resolve(&mut span, address, 8, true)
+        .resolve(&mut recent, address, 8, true)
         .ok()
         .filter(|place| place.is_aligned(8))
         .ok_or_else(|| format!("the kernel has spoiled its host calls: there is no packet at {address:#x}"))

@@ -6,7 +6,7 @@ use crate::fp;
 use crate::fp::factor::{self, Overflow};
 use crate::lanes::fill1;
 use crate::mode::{Mode, Round};
-use crate::op::{Flow, Op, Semantics};
+use crate::op::{Flow, Kind, Op, Semantics};
 use crate::wave::{Row, Wave};
 
 use luthier_isa::{Generation, Inst};
@@ -93,6 +93,7 @@ fn overflow(op: &Op, round: Round, saturate: bool) -> Overflow {
 /// flushed.)
 pub(super) struct Modify32;
 impl Semantics for Modify32 {
+    const KIND: Kind = Kind::MODIFY32;
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let m = w.mode;

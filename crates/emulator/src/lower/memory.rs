@@ -12,7 +12,7 @@ use crate::mem::{
     Action, Transfer, action, buffer, ds, ds_lanes, ds_src2, ds_transpose, flat_lanes, gfx1250, global_words, gws,
     lds_barrier, lookup_cache_control, typed,
 };
-use crate::op::{Handler, Op, OpFlags};
+use crate::op::{Handler, Kind, Op, OpFlags, Variants};
 use crate::scalar::{IMM, NONE};
 
 /// Room for the widest access, a pair of quads.
@@ -123,7 +123,10 @@ impl Builder {
             && !to_lds
             && matches!(action, Action::Load(Transfer::Words) | Action::Store(Transfer::Words))
         {
-            self.push_kernel::<global_words::Words>(op, WIDEST);
+            // An offset with a sign has no native form.
+            let is_plain = op.ssrc == NO_BASE || info.mode.target().generation() != Generation::Gfx1250;
+            let kind = if is_plain { Kind::GLOBAL_WORDS } else { Kind::OPAQUE };
+            self.push(Op { run: Variants::of::<global_words::Words>().select(), kind, ..op }, WIDEST);
         } else {
             self.push_handler(run, op, WIDEST);
         }

@@ -9,7 +9,7 @@ use crate::mem::atomic::Atomic;
 use crate::mem::flat::Encoded;
 use crate::mem::{Action, lookup_cache_control, smem};
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
-use crate::op::{Flow, Op};
+use crate::op::{Flow, Kind, Op};
 use crate::scalar::{self, IMM, IMM2, NONE};
 use crate::wave::{Wave, scalar as codes};
 
@@ -159,9 +159,9 @@ impl Builder {
             _ => {}
         }
         if scalar::orders(inst) {
-            self.push_handler(scalar::wait, Op::NOTHING, 1);
+            self.push_handler(scalar::wait, Op { kind: Kind::FENCE, ..Op::NOTHING }, 1);
         } else if !scalar::is_idle(isa_op) {
-            self.push_handler(run, op, 1);
+            self.push_handler(run, Op { kind: Kind::of(isa_op), ..op }, 1);
         }
         Ok(Some(ending))
     }

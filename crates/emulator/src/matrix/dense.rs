@@ -84,7 +84,8 @@ impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const
             let (block, slice) = (lane / M % BLOCKS, lane / (M * BLOCKS));
             (block * k + slice * PER_LANE + e) * M
         };
-        let (mut a, mut b) = (Side::<PER_LANE>::new(), Side::<PER_LANE>::new());
+        let mut a = Side::<PER_LANE>::new();
+        let mut b = Side::<PER_LANE>::new();
         a.load::<A, M>(op, &w.rows[usize::from(op.src[0])..], 0, place);
         b.load::<B, M>(op, &w.rows[usize::from(op.src[1])..], mods.blgp(), place);
         if R::IN_PARTS {

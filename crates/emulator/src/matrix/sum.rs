@@ -9,7 +9,7 @@
 use super::types::{View, ZERO};
 use crate::fp::soft;
 use crate::mode::Round;
-use crate::op::{Op, OpFlags};
+use crate::op::{Level, Op, OpFlags, level};
 
 /// The NaN of matrix operations.
 pub const NAN: u32 = 0x7fc0_0000;
@@ -55,11 +55,16 @@ impl<const GROUP: usize> Rule for Pairs<GROUP> {
         if op.flags.contains(OpFlags::CDNA1) {
             return exactly::<GROUP, M>(a, b, at, c);
         }
-        // Products of halves, and sums of them, are multiples of 2^-48: never denormal.
+        // Products of halves have 22 bits, so that none is rounded, and are multiples of 2^-48, as are sums of them: never
+        // denormal. Nor is what remains where an accumulator is taken from them: one that is as large as that is a multiple
+        // of 2^-72.
         if a.least * b.least >= SAFE {
-            in_pairs::<GROUP, M, false>(a, b, at, c);
+            match level() {
+                Level::Base => in_pairs::<GROUP, M, false, false>(a, b, at, c),
+                _ => in_pairs::<GROUP, M, false, true>(a, b, at, c),
+            }
         } else {
-            in_pairs::<GROUP, M, true>(a, b, at, c);
+            in_pairs::<GROUP, M, true, false>(a, b, at, c);
         }
     }
 }
@@ -68,7 +73,12 @@ impl<const GROUP: usize> Rule for Pairs<GROUP> {
 const SAFE: f32 = 1.0 / (1u32 << 28) as f32;
 
 #[inline(always)]
-fn in_pairs<const GROUP: usize, const M: usize, const FLUSH: bool>(a: View, b: View, at: Span, c: &mut [u32; M]) {
+fn in_pairs<const GROUP: usize, const M: usize, const FLUSH: bool, const FUSE: bool>(
+    a: View,
+    b: View,
+    at: Span,
+    c: &mut [u32; M],
+) {
     let keep = |x: f32| if FLUSH { flushed(x) } else { x };
     // The order of summation shows in a NaN's payload only, and there is one payload.
     let mut sum = [0f32; M];
@@ -83,12 +93,13 @@ fn in_pairs<const GROUP: usize, const M: usize, const FLUSH: bool>(a: View, b: V
             let (x, y) = (a.value[at.a + k * at.step], a.value[at.a + l * at.step]);
             let (p, q) = (&b.value[at.b + k * M..][..M], &b.value[at.b + l * M..][..M]);
             for j in 0..M {
-                let two = keep(keep(x * p[j]) + keep(y * q[j]));
+                // The same where the first product is exact.
+                let two = if FUSE { x.mul_add(p[j], y * q[j]) } else { keep(keep(x * p[j]) + keep(y * q[j])) };
                 group[j] = if pair == 0 { two } else { keep(group[j] + two) };
             }
         }
         for j in 0..M {
-            sum[j] = flushed(sum[j] + group[j]);
+            sum[j] = keep(sum[j] + group[j]);
         }
     }
     for j in 0..M {

@@ -1,7 +1,7 @@
 //! The types of floating-point elements: how they lie in registers, and their significands and exponents.
 
 use super::accumulate::b_lane;
-use crate::fp::half::f16_to_f32;
+use crate::fp::half::{all_to_f32, f16_to_f32};
 use crate::fp::small::{BF6, BF8, BF8_FNUZ, FP4, FP6, FP8, FP8_FNUZ, Small, packed};
 use crate::op::{Op, OpFlags};
 use crate::wave::Row;
@@ -20,6 +20,18 @@ pub trait Element {
     fn value(op: &Op, code: u32) -> f32;
     /// The significand is the value.
     const INTEGER: bool = false;
+    /// The values of 64 codes. NaNs need not keep what tells them apart: matrix operations have one.
+    #[inline(always)]
+    fn values(op: &Op, codes: &[u32; 64]) -> [f32; 64] {
+        let (table, mut values) = (Self::table(op), [0.0; 64]);
+        for lane in 0..64 {
+            values[lane] = match table {
+                Some(table) => table[codes[lane] as usize],
+                None => Self::value(op, codes[lane]),
+            };
+        }
+        values
+    }
     /// A conversion of codes to values by table, where that is faster.
     fn table(_op: &Op) -> Option<&'static [f32]> {
         None
@@ -47,6 +59,10 @@ impl Element for F16 {
     #[inline(always)]
     fn value(_op: &Op, code: u32) -> f32 {
         f16_to_f32(code)
+    }
+    #[inline(always)]
+    fn values(_op: &Op, codes: &[u32; 64]) -> [f32; 64] {
+        all_to_f32(codes)
     }
 }
 
@@ -146,6 +162,7 @@ pub struct View<'a> {
 }
 
 impl<const PER_LANE: usize> Side<PER_LANE> {
+    #[inline(always)]
     pub fn new() -> Side<PER_LANE> {
         Side {
             value: [[0.0; 64]; PER_LANE],
@@ -193,7 +210,6 @@ impl<const PER_LANE: usize> Side<PER_LANE> {
     ) {
         self.fraction = E::FRACTION;
         self.least = f32::from_bits(((E::least(op) + 127) as u32) << 23);
-        let table = E::table(op);
         let value = self.value.as_flattened_mut();
         for e in 0..PER_LANE {
             let mut codes = [0; 64];
@@ -211,13 +227,7 @@ impl<const PER_LANE: usize> Side<PER_LANE> {
                     codes[lane] = straight[b_lane(blgp, lane)];
                 }
             }
-            let mut values = [0.0; 64];
-            for lane in 0..64 {
-                values[lane] = match table {
-                    Some(table) => table[codes[lane] as usize],
-                    None => E::value(op, codes[lane]),
-                };
-            }
+            let values = E::values(op, &codes);
             for (group, values) in values.as_chunks::<M>().0.iter().enumerate() {
                 value[place(M * group, e)..][..M].copy_from_slice(values);
             }

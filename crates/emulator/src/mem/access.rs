@@ -78,7 +78,7 @@ fn whole_words(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> bool
         _ => return false,
     };
     let size = 4 * u64::from(rows.words);
-    let Some(words) = w.memory.resolve_all(&mut w.span, &at.lane, at.mask, size, write) else { return false };
+    let Some(words) = w.memory.resolve_all(&mut w.recent, &at.lane, at.mask, size, write) else { return false };
     match rows.words {
         1 => all_words::<1>(w, &words, rows, load, at.mask),
         2 => all_words::<2>(w, &words, rows, load, at.mask),
@@ -125,9 +125,9 @@ pub fn move_bytes(
         let to = (from + 1..bytes.end).take_while(is_next).last().map_or(from, |last| last) + 1;
         let some = |count: u32| from as usize..(from + count) as usize;
         // Of several, some may not be there: then one after the other.
-        let (count, found) = match memory.resolve(&mut w.span, first, (to - from).into(), store) {
+        let (count, found) = match memory.resolve(&mut w.recent, first, (to - from).into(), store) {
             Ok(p) => (to - from, p),
-            Err(_) => (1, memory.resolve(&mut w.span, first, 1, store).map_err(|_| from)?),
+            Err(_) => (1, memory.resolve(&mut w.recent, first, 1, store).map_err(|_| from)?),
         };
         if store {
             found.write(&data[some(count)])
@@ -171,7 +171,7 @@ fn complain(w: &mut Wave, action: Action, all: &[Bad]) -> Flow {
 
 fn load(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Vec<Bad> {
     let mut bad = Vec::new();
-    let Wave { rows: file, memory, span, kept, .. } = w;
+    let Wave { rows: file, memory, recent, kept, .. } = w;
     let mut note = |lane: usize, address, what| {
         bad.push(Bad { lane: lane as u32, address, what: What::Address(what) });
     };
@@ -181,7 +181,7 @@ fn load(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Vec<Bad
         let bytes = transfer.bytes(1);
         for lane in lanes(at.mask) {
             let address = at.lane[lane];
-            let raw = match memory.resolve(span, address, bytes, false) {
+            let raw = match memory.resolve(recent, address, bytes, false) {
                 Ok(p) if bytes == 1 => p.load8().into(),
                 Ok(p) => p.load16().into(),
                 Err(what) => {
@@ -197,7 +197,7 @@ fn load(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Vec<Bad
     if at.stride == 4 {
         for lane in lanes(at.mask) {
             let address = at.lane[lane];
-            match memory.resolve(span, address, 4 * words as u64, false) {
+            match memory.resolve(recent, address, 4 * words as u64, false) {
                 Ok(p) => {
                     let mut loaded = [0; MOST];
                     p.load_words(&mut loaded[..words]);
@@ -214,7 +214,7 @@ fn load(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Vec<Bad
     for k in 0..words {
         for lane in lanes(at.mask) {
             let address = at.lane[lane].wrapping_add(at.stride * k as u64);
-            file[dst + k].0[lane] = match memory.resolve(span, address, 4, false) {
+            file[dst + k].0[lane] = match memory.resolve(recent, address, 4, false) {
                 Ok(p) => p.load32(),
                 Err(what) => {
                     note(lane, address, what);
@@ -228,7 +228,7 @@ fn load(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Vec<Bad
 
 fn store(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Vec<Bad> {
     let mut bad = Vec::new();
-    let Wave { rows: file, memory, span, .. } = w;
+    let Wave { rows: file, memory, recent, .. } = w;
     let mut note = |lane: usize, address, what| {
         bad.push(Bad { lane: lane as u32, address, what: What::Address(what) });
     };
@@ -238,7 +238,7 @@ fn store(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Vec<Ba
         for lane in lanes(at.mask) {
             let address = at.lane[lane];
             let value = transfer.extract(file[data].0[lane]);
-            match memory.resolve(span, address, bytes, true) {
+            match memory.resolve(recent, address, bytes, true) {
                 Ok(p) if bytes == 1 => p.store8(value as u8),
                 Ok(p) => p.store16(value as u16),
                 Err(what) => note(lane, address, what),
@@ -250,7 +250,7 @@ fn store(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Vec<Ba
     if at.stride == 4 {
         for lane in lanes(at.mask) {
             let address = at.lane[lane];
-            match memory.resolve(span, address, 4 * words as u64, true) {
+            match memory.resolve(recent, address, 4 * words as u64, true) {
                 Ok(p) => {
                     let stored: [u32; MOST] = std::array::from_fn(|k| file[data + k.min(words - 1)].0[lane]);
                     p.store_words(&stored[..words]);
@@ -263,7 +263,7 @@ fn store(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Vec<Ba
     for k in 0..words {
         for lane in lanes(at.mask) {
             let address = at.lane[lane].wrapping_add(at.stride * k as u64);
-            match memory.resolve(span, address, 4, true) {
+            match memory.resolve(recent, address, 4, true) {
                 Ok(p) => p.store32(file[data + k].0[lane]),
                 Err(what) => note(lane, address, what),
             }
@@ -274,7 +274,7 @@ fn store(w: &mut Wave, transfer: Transfer, rows: Rows, at: &Addresses) -> Vec<Ba
 
 fn atomic_op(w: &mut Wave, atomic: Atomic, ret: bool, rows: Rows, at: &Addresses) -> Vec<Bad> {
     let mut bad = Vec::new();
-    let Wave { rows: file, memory, span, .. } = w;
+    let Wave { rows: file, memory, recent, .. } = w;
     let (dst, data) = (usize::from(rows.dst), usize::from(rows.data));
     let bytes = 4 * u64::from(rows.words);
     for lane in lanes(at.mask) {
@@ -282,7 +282,7 @@ fn atomic_op(w: &mut Wave, atomic: Atomic, ret: bool, rows: Rows, at: &Addresses
         let place = if !address.is_multiple_of(bytes) {
             Err(What::Alignment(bytes))
         } else {
-            memory.resolve(span, address, bytes, true).map_err(What::Address)
+            memory.resolve(recent, address, bytes, true).map_err(What::Address)
         };
         let p: HostPtr = match place {
             // The host may have them elsewhere within sixteen bytes.

@@ -335,7 +335,7 @@ fn narrow_to_lds(w: &mut Wave, transfer: Transfer, at: &Addresses, offsets: &[u3
         let mut value = 0;
         if at.mask >> lane & 1 != 0 {
             let address = at.lane[lane];
-            match memory.resolve(&mut w.span, address, transfer.bytes(1), false) {
+            match memory.resolve(&mut w.recent, address, transfer.bytes(1), false) {
                 Ok(p) if transfer.bytes(1) == 1 => value = transfer.merge(0, p.load8().into()),
                 Ok(p) => value = transfer.merge(0, p.load16().into()),
                 Err(_) => {

@@ -71,7 +71,7 @@ fn copy(w: &mut Wave, piece: Piece, loads: bool) -> Result<(), Wrong> {
         return Ok(());
     };
     let memory = Arc::clone(&w.memory);
-    let p = memory.resolve(&mut w.span, address, len, !loads).map_err(|bad| Wrong::Memory(address, bad))?;
+    let p = memory.resolve(&mut w.recent, address, len, !loads).map_err(|bad| Wrong::Memory(address, bad))?;
     w.has_stored |= !loads;
     let mut bytes = [0; CHUNK as usize];
     let mut done = 0;

@@ -298,7 +298,7 @@ fn wide_atomic(
     for lane in lanes(mask) {
         let mut found = Ok([None; 2]);
         for (k, byte) in [0, 4].into_iter().enumerate() {
-            let word = memory.resolve(&mut w.span, place(lane, byte), 4, true).map_err(|_| place(lane, byte));
+            let word = memory.resolve(&mut w.recent, place(lane, byte), 4, true).map_err(|_| place(lane, byte));
             found = found.and_then(|mut both| word.map(|p| (both[k] = Some(p), both).1));
         }
         match found {

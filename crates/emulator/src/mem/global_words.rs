@@ -8,7 +8,7 @@ use super::flat::{self, Encoded, NO_BASE};
 use super::notice;
 use luthier_isa::Generation;
 
-use super::pieces::{COUNT, LANES, Piece, Pieces, is_same, part, part_mut, put};
+use super::pieces::{COUNT, LANES, Piece, Pieces, part, part_mut, put, same_pieces};
 use crate::memory::HostPtr;
 use crate::op::{Flow, Op, Semantics};
 use crate::wave::Wave;
@@ -95,6 +95,7 @@ fn places(w: &mut Wave, op: &Op, encoded: Encoded) -> Option<[Place; COUNT]> {
         row
     };
     let pieces = Pieces::of(offsets, exec)?;
+    let high = if op.ssrc == NO_BASE { same_pieces(&w.row(op.src[0] + 1).0) } else { !0 };
     let mut places = [None; COUNT];
     for (k, place) in places.iter_mut().enumerate() {
         let (Piece::Same(first) | Piece::Run(first)) = pieces.get(k) else { continue };
@@ -102,11 +103,10 @@ fn places(w: &mut Wave, op: &Op, encoded: Encoded) -> Option<[Place; COUNT]> {
         let base = if op.ssrc != NO_BASE {
             w.s64(op.ssrc)
         } else {
-            let high = part(&w.row(op.src[0] + 1).0, k);
-            if !is_same(high) {
+            if high >> k & 1 == 0 {
                 return None;
             }
-            u64::from(high[0]) << 32
+            u64::from(w.row(op.src[0] + 1).0[LANES * k]) << 32
         };
         if is_run && words > 1 && !encoded.is_load() {
             return None;
@@ -122,7 +122,7 @@ fn places(w: &mut Wave, op: &Op, encoded: Encoded) -> Option<[Place; COUNT]> {
         };
         let address = base.wrapping_add(op.imm).wrapping_add(offset);
         let (_, count) = pieces.reach(k, 0, words)?;
-        let at = w.memory.resolve(&mut w.span, address, 4 * count as u64, !encoded.is_load()).ok()?;
+        let at = w.memory.resolve(&mut w.recent, address, 4 * count as u64, !encoded.is_load()).ok()?;
         if !at.is_aligned(4) {
             return None;
         }

@@ -237,7 +237,7 @@ pub fn nothing(w: &mut Wave, op: &Op, form: Form, kind: Kind) -> Result<Flow, St
 /// A texel's place in the host's memory; `None` if strict mode has been told that it has none.
 fn find(w: &mut Wave, lane: usize, address: u64, bytes: u64, stores: bool) -> Result<Option<HostPtr>, Flow> {
     let memory = std::sync::Arc::clone(&w.memory);
-    let bad = match memory.resolve(&mut w.span, address, bytes, stores) {
+    let bad = match memory.resolve(&mut w.recent, address, bytes, stores) {
         Ok(p) => return Ok(Some(p)),
         Err(bad) => bad,
     };

@@ -105,7 +105,8 @@ fn survey(offsets: &[u32; 64]) -> (u8, u8) {
     let (mut same, mut run) = (0, 0);
     for (k, lanes) in offsets.as_chunks::<LANES>().0.iter().enumerate() {
         same |= u8::from(is_same(lanes)) << k;
-        run |= u8::from((0..LANES).all(|i| lanes[i] == lanes[0].wrapping_add(4 * i as u32))) << k;
+        let step = |i: usize| lanes[i] ^ lanes[0].wrapping_add(4 * i as u32);
+        run |= u8::from((0..LANES).fold(0, |odd, i| odd | step(i)) == 0) << k;
     }
     (same, run)
 }
@@ -129,8 +130,14 @@ fn survey_avx512(offsets: &[u32; 64]) -> (u8, u8) {
 
 /// Whether sixteen lanes hold the same.
 #[inline(always)]
-pub fn is_same(lanes: &[u32; LANES]) -> bool {
-    lanes.iter().all(|lane| *lane == lanes[0])
+fn is_same(lanes: &[u32; LANES]) -> bool {
+    lanes.iter().fold(0, |odd, lane| odd | lane ^ lanes[0]) == 0
+}
+
+/// One bit for each piece of a row whose lanes hold the same, inactive ones included.
+#[inline(always)]
+pub fn same_pieces(row: &[u32; 64]) -> u8 {
+    survey(row).0
 }
 
 /// Lanes of a row that belong to piece `k`.

@@ -42,7 +42,7 @@ fn load(w: &mut Wave, op: &Op) -> Flow {
     let words = op.imm2;
     notice::scalar(w, LOAD, address, 4 * words);
     let mut values = [0u32; 16];
-    match w.memory.resolve(&mut w.span, address, 4 * words, false) {
+    match w.memory.resolve(&mut w.recent, address, 4 * words, false) {
         Ok(p) => {
             p.load_words(&mut values[..words as usize & 31]);
             notice::scalars(w, op.sdst, address, words);
@@ -64,7 +64,7 @@ fn load(w: &mut Wave, op: &Op) -> Flow {
 fn load_part(w: &mut Wave, op: &Op, address: u64, bytes: u64, signed: bool) -> Flow {
     let address = address & !(bytes - 1);
     notice::scalar(w, LOAD, address, bytes);
-    let raw = match w.memory.resolve(&mut w.span, address, bytes, false) {
+    let raw = match w.memory.resolve(&mut w.recent, address, bytes, false) {
         Ok(p) if bytes == 1 => u32::from(p.load8()),
         Ok(p) => u32::from(p.load16()),
         Err(_) => {
@@ -116,7 +116,7 @@ fn store(w: &mut Wave, op: &Op) -> Flow {
     let address = word_address(w, op);
     let words = op.imm2;
     notice::scalar(w, STORE, address, 4 * words);
-    match w.memory.resolve(&mut w.span, address, 4 * words, true) {
+    match w.memory.resolve(&mut w.recent, address, 4 * words, true) {
         Ok(p) => {
             let values: [u32; 16] = std::array::from_fn(|k| w.s[(usize::from(op.sdst) + k) & 255]);
             notice::scalar_store(w, STORE, address, 4 * words);
@@ -173,7 +173,7 @@ fn buffer_load(w: &mut Wave, op: &Op) -> Flow {
     // What is inside as a whole is loaded as a whole.
     let words = op.imm2;
     if fits(first, 4 * words, size)
-        && let Ok(p) = w.memory.resolve(&mut w.span, base + first, 4 * words, false)
+        && let Ok(p) = w.memory.resolve(&mut w.recent, base + first, 4 * words, false)
     {
         let mut values = [0; 16];
         p.load_words(&mut values[..words as usize & 31]);
@@ -185,7 +185,7 @@ fn buffer_load(w: &mut Wave, op: &Op) -> Flow {
         let at = first.wrapping_add(4 * k);
         let mut value = 0;
         if fits(at, 4, size) {
-            match w.memory.resolve(&mut w.span, base + at, 4, false) {
+            match w.memory.resolve(&mut w.recent, base + at, 4, false) {
                 Ok(p) => {
                     value = p.load32();
                     notice::scalars(w, op.sdst.wrapping_add(k as u8), base + at, 1);
@@ -209,7 +209,7 @@ fn buffer_store(w: &mut Wave, op: &Op) -> Flow {
     notice::scalar(w, STORE, base.wrapping_add(first), 4 * op.imm2);
     let words = op.imm2;
     if fits(first, 4 * words, size)
-        && let Ok(p) = w.memory.resolve(&mut w.span, base + first, 4 * words, true)
+        && let Ok(p) = w.memory.resolve(&mut w.recent, base + first, 4 * words, true)
     {
         let values: [u32; 16] = std::array::from_fn(|k| w.s[(usize::from(op.sdst) + k) & 255]);
         notice::scalar_store(w, STORE, base + first, 4 * words);
@@ -222,7 +222,7 @@ fn buffer_store(w: &mut Wave, op: &Op) -> Flow {
         if !fits(at, 4, size) {
             continue;
         }
-        match w.memory.resolve(&mut w.span, base + at, 4, true) {
+        match w.memory.resolve(&mut w.recent, base + at, 4, true) {
             Ok(p) => {
                 notice::scalar_store(w, STORE, base + at, 4);
                 p.store32(w.s[(usize::from(op.sdst) + k as usize) & 255]);
@@ -245,7 +245,7 @@ fn atomic_at(w: &mut Wave, op: &Op, address: u64) -> Flow {
     let (Action::Atomic(atomic, returns), words) = (encoded.action(), encoded.words()) else { return Flow::Next };
     let bytes = 4 * u64::from(words);
     notice::scalar(w, encoded.action(), address, bytes);
-    let place = w.memory.resolve(&mut w.span, address, bytes, true);
+    let place = w.memory.resolve(&mut w.recent, address, bytes, true);
     let p = match place {
         Ok(p) if p.is_aligned(bytes as usize) => p,
         Ok(_) => {

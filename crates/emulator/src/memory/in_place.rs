@@ -34,7 +34,7 @@ impl Memory {
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-    use super::super::{BadAddress, Edge, FIRST, Span};
+    use super::super::{BadAddress, Edge, FIRST, Recent};
     use super::*;
 
     /// Bytes of the process's, and where they begin.
@@ -57,7 +57,7 @@ mod tests {
         assert!(!m.add_in_place(part(at + 8, 2), 2, true) && !m.add_in_place(part(at, 4), 4, true));
         assert!(!m.add_in_place(part(at + 17, 8), 8, true) && !m.add_in_place(part(at + 40, 0), 0, true));
         assert!(m.add_in_place(part(at + 18, 2), 2, false) && m.add_in_place(part(at, 2), 2, true));
-        let (mut first, mut second) = (Span::NONE, Span::NONE);
+        let (mut first, mut second) = (Recent::NONE, Recent::NONE);
         assert!(m.resolve(&mut first, at + 2, 18, true).is_ok() && m.resolve(&mut first, at + 2, 19, true).is_err());
         assert_eq!(m.resolve(&mut second, at + 18, 2, true).err(), Some(BadAddress::ReadOnly));
         // The word at 16 may be accessed, and its last two bytes are not the first allocation's.
@@ -78,9 +78,9 @@ mod tests {
         let mut m = Memory::new();
         assert!(m.add_in_place(part(at + 2, 30), 30, true));
         let lanes = std::array::from_fn(|i| at + 4 + 4 * (i as u64 % 2));
-        let mut span = Span::NONE;
-        assert!(m.resolve_all(&mut span, &lanes.map(|a| a - 2), !0, 4, true).is_none());
-        assert!(m.resolve(&mut span, at + 4, 4, true).is_ok_and(|p| p.is_aligned(4)));
+        let mut recent = Recent::NONE;
+        assert!(m.resolve_all(&mut recent, &lanes.map(|a| a - 2), !0, 4, true).is_none());
+        assert!(m.resolve(&mut recent, at + 4, 4, true).is_ok_and(|p| p.is_aligned(4)));
     }
 
     #[test]

@@ -305,7 +305,7 @@ mod tests {
     use std::sync::Barrier;
     use std::sync::atomic::AtomicBool;
 
-    use super::super::{Memory, Span};
+    use super::super::{Memory, Recent};
     use super::*;
 
     /// What is stored in one go at once, everywhere from here on.
@@ -327,7 +327,7 @@ mod tests {
         let mut memory = Memory::new();
         let start = memory.allocate(256, true).unwrap() + 64 + offset;
         let (over, begun) = (AtomicBool::new(false), Barrier::new(3));
-        let place = || memory.resolve(&mut Span::NONE.clone(), start, bytes, true).unwrap();
+        let place = || memory.resolve(&mut Recent::NONE.clone(), start, bytes, true).unwrap();
         std::thread::scope(|scope| {
             for first in 0..2 {
                 let (over, begun, place) = (&over, &begun, &place);
@@ -377,9 +377,9 @@ mod tests {
         let start = memory.allocate(256, true).unwrap();
         let bytes: Vec<u8> = (0..=255).collect();
         memory.write(start, &bytes).unwrap();
-        let mut span = Span::NONE;
+        let mut recent = Recent::NONE;
         for (offset, words) in (0..20).flat_map(|offset| (1..=20).map(move |words| (offset, words))) {
-            let at = memory.resolve(&mut span, start + offset, 4 * words as u64, true).unwrap();
+            let at = memory.resolve(&mut recent, start + offset, 4 * words as u64, true).unwrap();
             let mut out = vec![0; words];
             at.load_words(&mut out);
             assert_eq!(out, words_of(&bytes[offset as usize..][..4 * words]));

@@ -3,7 +3,7 @@
 //! Equal nodes are one; what a row holds is known by its node, so that moves, constants, modifiers and temporary rows cost
 //! nothing. Lane masks are words of all ones or all zeros.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A node of a [`Graph`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -30,19 +30,26 @@ pub enum Binary {
     Sar,
     Equal,
     GreaterS,
+    /// Unsigned.
+    Below,
     AddF,
     SubF,
     MulF,
     /// The second operand if they are equal or one is a NaN.
     MinF,
     MaxF,
+    /// Of f64, half the lanes of a vector each ([`Node::Join`]).
+    AddD,
+    MulD,
+    MinD,
+    MaxD,
 }
 
 impl Binary {
     /// Whether the operands may change places. (Which NaN comes out does not matter: see [`Graph::never_nan`].)
     pub fn commutes(self) -> bool {
         use Binary::*;
-        matches!(self, Add | Mul | And | Or | Xor | MinU | MaxU | MinS | MaxS | Equal | AddF | MulF)
+        matches!(self, Add | Mul | And | Or | Xor | MinU | MaxU | MinS | MaxS | Equal | AddF | MulF | AddD | MulD)
     }
 }
 
@@ -70,20 +77,79 @@ pub enum Node {
     },
     /// A signed integer, rounded to nearest.
     FloatOfSigned(Value),
+    /// A signed integer, towards zero; -2^31 where there is none.
+    SignedOfFloat(Value),
+    /// An integral f32, rounded as x86's `roundps` has it.
+    Integral(Value, u8),
+    /// The upper half of a product of 64 bits.
+    MulHigh {
+        signed: bool,
+        a: Value,
+        b: Value,
+    },
+    /// Low and high words as numbers of 64 bits: half the lanes, the other half if `second`.
+    Join {
+        second: bool,
+        low: Value,
+        high: Value,
+    },
+    /// The low or high words of all lanes, given both halves.
+    Split {
+        high: bool,
+        first: Value,
+        second: Value,
+    },
+    /// As [`Node::CompareF`] and [`Node::Fma`], of f64; a comparison gives all ones or zeros in both words.
+    CompareD(u8, Value, Value),
+    FmaD(Value, Value, Value),
     /// The word of LDS that lies `offset` bytes behind an address.
     Lds {
         address: Value,
         offset: u32,
     },
+    /// The word of device memory that lies so far from an address.
+    Global {
+        place: Place,
+        offset: i32,
+    },
+}
+
+/// Lanes' addresses in device memory.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Place {
+    pub low: Value,
+    pub rest: Rest,
+}
+
+/// What makes an address of its lower half.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Rest {
+    /// The upper half.
+    High(Value),
+    /// What a pair of scalar registers holds is added.
+    Base(u8),
 }
 
 impl Node {
     pub fn sources(self) -> impl Iterator<Item = Value> {
         let all = match self {
             Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_) => [None; 3],
-            Node::Shift(_, a, _) | Node::FloatOfSigned(a) | Node::Lds { address: a, .. } => [Some(a), None, None],
-            Node::Binary(_, a, b) | Node::CompareF(_, a, b) => [Some(a), Some(b), None],
-            Node::Fma(a, b, c) => [Some(a), Some(b), Some(c)],
+            Node::Shift(_, a, _)
+            | Node::FloatOfSigned(a)
+            | Node::SignedOfFloat(a)
+            | Node::Integral(a, _)
+            | Node::Lds { address: a, .. } => [Some(a), None, None],
+            Node::Binary(_, a, b)
+            | Node::CompareF(_, a, b)
+            | Node::CompareD(_, a, b)
+            | Node::MulHigh { a, b, .. }
+            | Node::Join { low: a, high: b, .. }
+            | Node::Split { first: a, second: b, .. } => [Some(a), Some(b), None],
+            Node::Fma(a, b, c) | Node::FmaD(a, b, c) => [Some(a), Some(b), Some(c)],
+            Node::Global { place: Place { low, rest }, .. } => match rest {
+                Rest::High(high) => [Some(low), Some(high), None],
+                Rest::Base(_) => [Some(low), None, None],
+            },
             Node::Select { mask, yes, no } => [Some(mask), Some(yes), Some(no)],
         };
         all.into_iter().flatten()
@@ -96,7 +162,14 @@ impl Node {
 
     /// Whether the result is a NaN if an operand is.
     fn carries_nan(self) -> bool {
-        matches!(self, Node::Binary(Binary::AddF | Binary::SubF | Binary::MulF, ..) | Node::Fma(..))
+        use Binary::{AddD, AddF, MulD, MulF, SubF};
+        matches!(self, Node::Binary(AddF | SubF | MulF | AddD | MulD, ..) | Node::Fma(..) | Node::FmaD(..))
+    }
+
+    /// Whether it is numbers of 64 bits.
+    pub fn is_double(self) -> bool {
+        use Binary::{AddD, MaxD, MinD, MulD};
+        matches!(self, Node::Binary(AddD | MulD | MinD | MaxD, ..) | Node::FmaD(..) | Node::Join { .. })
     }
 }
 
@@ -110,11 +183,21 @@ pub struct Graph {
     /// What masks in scalar registers are.
     pub masks: BTreeMap<u8, Value>,
     never_nan: Vec<Value>,
-    /// It is right only where f32 arithmetic is the host's ([`crate::mode::Mode::host32`]).
-    pub needs_host32: bool,
+    /// Values that are no denormals.
+    flushed: HashSet<Value>,
+    /// Denormal f32 are zeros ([`crate::mode::Mode::flushes32`]); else they are kept ([`crate::mode::Mode::host32`]).
+    pub flushes: bool,
+    /// It is right only where MODE says that of f32 arithmetic.
+    pub needs_mode32: bool,
+    /// It is right only where f64 arithmetic is the host's.
+    pub needs_host64: bool,
 }
 
 impl Graph {
+    pub fn new(flushes: bool) -> Graph {
+        Graph { flushes, ..Graph::default() }
+    }
+
     pub fn node(&mut self, node: Node) -> Value {
         if let Some(&known) = self.numbers.get(&node) {
             return known;
@@ -142,8 +225,24 @@ impl Graph {
 
     /// If this is a NaN, the run is to be done otherwise: which NaN comes out is not the host's business.
     pub fn never_nan(&mut self, value: Value) {
-        self.needs_host32 = true;
+        if self.of(value).is_double() {
+            self.needs_host64 = true;
+        } else {
+            self.needs_mode32 = true;
+        }
         self.never_nan.push(value);
+    }
+
+    /// Whether a value is known to be no denormal.
+    pub fn is_flushed(&self, value: Value) -> bool {
+        match self.of(value) {
+            Node::Constant(word) => word & 0x7f80_0000 != 0 || word << 1 == 0,
+            _ => self.flushed.contains(&value),
+        }
+    }
+
+    pub fn set_flushed(&mut self, value: Value) {
+        self.flushed.insert(value);
     }
 
     /// How far each address of LDS reaches, in bytes behind it.
@@ -156,6 +255,20 @@ impl Graph {
             }
         }
         all
+    }
+
+    /// The addresses in device memory.
+    pub fn places(&self) -> Vec<Place> {
+        let place = |node: &Node| if let Node::Global { place, .. } = *node { Some(place) } else { None };
+        let mut all: Vec<Place> = self.nodes.iter().filter_map(place).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Whether it reads memory.
+    pub fn accesses(&self) -> bool {
+        self.nodes.iter().any(|node| matches!(node, Node::Lds { .. } | Node::Global { .. }))
     }
 
     /// Which nodes some result needs.

@@ -71,7 +71,11 @@ impl Machine {
             Binary::MaxF => self.either(VEX_Vmaxps_ymm_ymm_ymmm256, EVEX_Vmaxps_zmm_k1z_zmm_zmmm512b32_sae),
             Binary::Equal if !self.wide => VEX_Vpcmpeqd_ymm_ymm_ymmm256,
             Binary::GreaterS if !self.wide => VEX_Vpcmpgtd_ymm_ymm_ymmm256,
-            Binary::Equal | Binary::GreaterS => return None,
+            Binary::AddD => self.either(VEX_Vaddpd_ymm_ymm_ymmm256, EVEX_Vaddpd_zmm_k1z_zmm_zmmm512b64_er),
+            Binary::MulD => self.either(VEX_Vmulpd_ymm_ymm_ymmm256, EVEX_Vmulpd_zmm_k1z_zmm_zmmm512b64_er),
+            Binary::MinD => self.either(VEX_Vminpd_ymm_ymm_ymmm256, EVEX_Vminpd_zmm_k1z_zmm_zmmm512b64_sae),
+            Binary::MaxD => self.either(VEX_Vmaxpd_ymm_ymm_ymmm256, EVEX_Vmaxpd_zmm_k1z_zmm_zmmm512b64_sae),
+            Binary::Equal | Binary::GreaterS | Binary::Below => return None,
         })
     }
 
@@ -98,17 +102,74 @@ impl Machine {
         self.either(Code::VEX_Vbroadcastss_ymm_m32, Code::EVEX_Vbroadcastss_zmm_k1z_xmmm32)
     }
 
+    /// Low words of two vectors in turns, or (`second`) of their other halves.
+    pub fn join(self, second: bool) -> Code {
+        use Code::*;
+        match second {
+            false => self.either(VEX_Vunpcklps_ymm_ymm_ymmm256, EVEX_Vunpcklps_zmm_k1z_zmm_zmmm512b32),
+            true => self.either(VEX_Vunpckhps_ymm_ymm_ymmm256, EVEX_Vunpckhps_zmm_k1z_zmm_zmmm512b32),
+        }
+    }
+
+    /// What undoes it, with a constant: [`Machine::LOW`], [`Machine::HIGH`].
+    pub fn split(self) -> Code {
+        self.either(Code::VEX_Vshufps_ymm_ymm_ymmm256_imm8, Code::EVEX_Vshufps_zmm_k1z_zmm_zmmm512b32_imm8)
+    }
+    pub const LOW: i32 = 0x88;
+    pub const HIGH: i32 = 0xdd;
+
+    /// Products of 64 bits of the even words.
+    pub fn multiply_even(self, signed: bool) -> Code {
+        use Code::*;
+        match signed {
+            false => self.either(VEX_Vpmuludq_ymm_ymm_ymmm256, EVEX_Vpmuludq_zmm_k1z_zmm_zmmm512b64),
+            true => self.either(VEX_Vpmuldq_ymm_ymm_ymmm256, EVEX_Vpmuldq_zmm_k1z_zmm_zmmm512b64),
+        }
+    }
+
+    /// 64 bits shifted to the right by a constant.
+    pub fn shift64(self) -> Code {
+        self.either(Code::VEX_Vpsrlq_ymm_ymm_imm8, Code::EVEX_Vpsrlq_zmm_k1z_zmmm512b64_imm8)
+    }
+
+    pub fn signed_of_float(self) -> Code {
+        self.either(Code::VEX_Vcvttps2dq_ymm_ymmm256, Code::EVEX_Vcvttps2dq_zmm_k1z_zmmm512b32_sae)
+    }
+
+    pub fn integral(self) -> Code {
+        self.either(Code::VEX_Vroundps_ymm_ymmm256_imm8, Code::EVEX_Vrndscaleps_zmm_k1z_zmmm512b32_imm8_sae)
+    }
+
     pub fn float_of_signed(self) -> Code {
         self.either(Code::VEX_Vcvtdq2ps_ymm_ymmm256, Code::EVEX_Vcvtdq2ps_zmm_k1z_zmmm512b32_er)
     }
 
-    /// first = first * second + third
-    pub fn fma213(self) -> Code {
-        self.either(Code::VEX_Vfmadd213ps_ymm_ymm_ymmm256, Code::EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er)
+    /// first = first * second + third, of f64 or f32
+    pub fn fma213(self, double: bool) -> Code {
+        use Code::*;
+        match double {
+            false => self.either(VEX_Vfmadd213ps_ymm_ymm_ymmm256, EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er),
+            true => self.either(VEX_Vfmadd213pd_ymm_ymm_ymmm256, EVEX_Vfmadd213pd_zmm_k1z_zmm_zmmm512b64_er),
+        }
     }
 
-    /// first = second * third + first
-    pub fn fma231(self) -> Code {
-        self.either(Code::VEX_Vfmadd231ps_ymm_ymm_ymmm256, Code::EVEX_Vfmadd231ps_zmm_k1z_zmm_zmmm512b32_er)
+    /// first = second * third + first, of f64 or f32
+    pub fn fma231(self, double: bool) -> Code {
+        use Code::*;
+        match double {
+            false => self.either(VEX_Vfmadd231ps_ymm_ymm_ymmm256, EVEX_Vfmadd231ps_zmm_k1z_zmm_zmmm512b32_er),
+            true => self.either(VEX_Vfmadd231pd_ymm_ymm_ymmm256, EVEX_Vfmadd231pd_zmm_k1z_zmm_zmmm512b64_er),
+        }
+    }
+
+    /// A vector of the lanes' answers.
+    pub fn compare_double(self) -> Code {
+        self.either(Code::VEX_Vcmppd_ymm_ymm_ymmm256_imm8, Code::EVEX_Vcmppd_kr_k1_zmm_zmmm512b64_imm8_sae)
+    }
+
+    /// The vector register that a register's first sixteen bytes are.
+    pub fn low(self, vector: Register) -> Register {
+        let first = if self.wide { Register::ZMM0 } else { Register::YMM0 };
+        Register::try_from(Register::XMM0 as usize + (vector as usize - first as usize)).unwrap_or(Register::None)
     }
 }

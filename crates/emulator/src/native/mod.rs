@@ -2,12 +2,12 @@
 //!
 //! A block that has run often gets a second form ([`native_block`]): runs of vector instructions that have a native form
 //! ([`forms`]) become one micro-op each, whose handler calls code made for them; all others stay what they are. So
-//! whatever an instruction may do besides computing (faults, barriers, memory, what strict mode looks at) is done by the
+//! whatever else an instruction may do (faults, barriers, what strict mode and observers look at) is done by the
 //! interpreter, and both forms of a block may take turns at any border of blocks.
 //!
 //! What a run computes is the interpreter's, bit for bit. Where the host's arithmetic would choose a NaN, or does not
-//! round and flush as MODE asks, the code gives up before it has stored anything of those lanes, and the interpreter does
-//! them ([`run`]).
+//! round and flush as MODE asks, or an access to memory is not one of the regular ones, the code gives up before it has
+//! stored anything of those lanes, and the interpreter does them ([`run`]).
 //!
 //! `LUTHIER_NATIVE=0` switches it off, and so does a host that gives no executable memory. Another number is that of
 //! executions after which a block is hot.
@@ -15,7 +15,8 @@
 //! | module | one idea |
 //! |---|---|
 //! | [`forms`] | what each operation computes |
-//! | [`graph`] | a run as a graph of values |
+//! | [`graph`] | what lanes compute as a graph of values |
+//! | [`phase`] | a run as graphs and stores, one after the other |
 //! | [`emit`], [`machine`](mod@machine) | from a graph to instructions; which instructions the host has |
 //! | [`pages`] | memory for code |
 //! | [`run`] | executing it |
@@ -23,8 +24,11 @@
 mod emit;
 mod forms;
 mod graph;
+#[cfg(test)]
+mod lockstep;
 mod machine;
 mod pages;
+mod phase;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -33,11 +37,12 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-use graph::Graph;
 use machine::Machine;
 use pages::Pages;
+use phase::{Phase, Terms, What};
 pub use run::Run;
 
+use crate::mode::Mode;
 use crate::op::{Op, level};
 
 /// Executions of a block by one worker, after which native code is made: about as long as that takes.
@@ -84,29 +89,30 @@ impl Drop for Native {
     }
 }
 
-/// The native form of a block without probes, if it has one that is worth having.
-pub fn native_block(ops: &[Op], wave64: bool) -> Option<Native> {
-    native_on(machine()?, ops, wave64)
+/// The native form of a block without probes, if it has one that is worth having. `mode` is that of a wave that runs it.
+pub fn native_block(ops: &[Op], wave64: bool, mode: Mode) -> Option<Native> {
+    native_on(machine()?, ops, wave64, mode)
 }
 
-fn native_on(machine: Machine, ops: &[Op], wave64: bool) -> Option<Native> {
+fn native_on(machine: Machine, ops: &[Op], wave64: bool, mode: Mode) -> Option<Native> {
+    let terms = Terms { wave64, flushes: mode.flushes32(), scatters: machine.wide };
     if BYTES.load(Relaxed) >= MOST_BYTES {
         return None;
     }
     let (mut code, mut made) = (Vec::new(), Vec::new());
     let mut at = 0;
     while at < ops.len() {
-        let (end, graph) = next_run(ops, at, wave64);
+        let (end, phases) = phase::next_run(ops, at, terms);
         if end - at >= SHORTEST
-            && let Ok(emitted) = emit::emit(&graph, machine)
+            && let Ok(emitted) = emit::emit(&phases, machine)
         {
             code.resize(code.len().next_multiple_of(64), 0xcc);
             let entries = [emitted.full, emitted.partial].map(|entry| code.len() + entry);
-            made.push((at..end, entries, graph.needs_host32));
+            made.push((at..end, entries, phases));
             code.extend(emitted.bytes);
             at = end;
         } else {
-            at = end.max(after_instruction(ops, at));
+            at = end.max(phase::after_instruction(ops, at));
         }
     }
     if made.is_empty() {
@@ -120,42 +126,15 @@ fn native_on(machine: Machine, ops: &[Op], wave64: bool) -> Option<Native> {
     BYTES.fetch_add(bytes, Relaxed);
     let pages = Arc::new(pages);
     let (mut all, mut runs, mut done) = (Vec::new(), Vec::new(), 0);
-    for (Range { start, end }, entries, needs_host32) in made {
+    for (Range { start, end }, entries, phases) in made {
         all.extend_from_slice(&ops[done..start]);
         let ops = ops[start..end].into();
         // SAFETY: `emit` has made the code at these offsets of these micro-ops.
-        let run = Box::new(unsafe { Run::new(ops, Arc::clone(&pages), entries, machine.lanes(), needs_host32) });
+        let run = Box::new(unsafe { Run::new(ops, &phases, Arc::clone(&pages), entries, machine.lanes()) });
         all.push(run.op());
         runs.push(run);
         done = end;
     }
     all.extend_from_slice(&ops[done..]);
     Some(Native { ops: all.into(), _runs: runs, bytes })
-}
-
-/// Where the next instruction's micro-ops begin.
-fn after_instruction(ops: &[Op], at: usize) -> usize {
-    let inst = ops[at].inst;
-    ops[at..].iter().position(|op| op.inst != inst).map_or(ops.len(), |more| at + more)
-}
-
-/// The run of whole instructions that begins at a micro-op, and what it computes.
-fn next_run(ops: &[Op], start: usize, wave64: bool) -> (usize, Graph) {
-    let graph_of = |range: Range<usize>| {
-        let mut graph = Graph::default();
-        ops[range].iter().try_for_each(|op| forms::add(&mut graph, op, wave64)).map(|()| graph)
-    };
-    let mut graph = Graph::default();
-    let mut end = start;
-    while end < ops.len() && end - start < LONGEST {
-        let next = after_instruction(ops, end);
-        if ops[end..next].iter().try_for_each(|op| forms::add(&mut graph, op, wave64)).is_err() {
-            // Without what the foreign instruction has left in the graph.
-            graph = graph_of(start..end).unwrap_or_default();
-            break;
-        }
-        end = next;
-    }
-    graph.rows.retain(|&row, _| !forms::is_temporary(row));
-    (end, graph)
 }

@@ -1,47 +1,76 @@
 //! A run of micro-ops as native code, and the micro-op that executes it.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::forms::writes_mask;
 use super::pages::Pages;
+use super::phase::{Phase, What};
+use crate::memory::Recent;
 use crate::op::{Flow, Op};
 use crate::wave::Wave;
 
-/// Rows, scalar registers, vectors of lanes to do, LDS and how many bytes it has; gives how many vectors are left.
-type Entry = unsafe extern "sysv64" fn(*mut u8, *mut u32, u32, *const u8, u32) -> u32;
+/// Rows, scalar registers, vectors of lanes to do, LDS and how many bytes it has, and allocations that are remembered; gives
+/// how many vectors are left, and of which phase ([`super::emit`]).
+type Entry = unsafe extern "sysv64" fn(*mut u8, *mut u32, u32, *const u8, u32, *mut Recent) -> u32;
 
-/// Executions that the interpreter had to finish, after which it does the run by itself: results are NaNs, or MODE is not
-/// the host's.
+/// Executions that the interpreter had to finish, after which it does the run by itself: results are NaNs, MODE is not
+/// the host's, or lanes access memory irregularly.
 const MOST_UNFINISHED: u32 = 1000;
+/// Executions of a wave that make up for one that was not finished.
+const MAKES_UP: u32 = 32;
+/// The most of them that are kept in mind.
+const MOST_FINISHED: u32 = 1 << 16;
 
 /// Some micro-ops in a row, and code that does what they do.
 pub struct Run {
     pub ops: Box<[Op]>,
+    /// Which of them each phase is.
+    phases: Box<[Range<usize>]>,
     /// For all lanes, and for some.
     full: Entry,
     partial: Entry,
     /// Lanes of a vector.
     lanes: u32,
-    needs_host32: bool,
+    needs_mode32: bool,
+    flushes: bool,
+    needs_host64: bool,
+    /// It loads or stores.
+    accesses: bool,
     unfinished: AtomicU32,
     _pages: Arc<Pages>,
 }
 
 impl Run {
     /// # Safety
-    /// The code at the offsets is what [`super::emit`] has made of these micro-ops.
+    /// The code at the offsets is what [`super::emit`] has made of these micro-ops' phases.
     pub unsafe fn new(
         ops: Box<[Op]>,
+        phases: &[Phase],
         pages: Arc<Pages>,
         [full, partial]: [usize; 2],
         lanes: u32,
-        needs_host32: bool,
     ) -> Run {
         // SAFETY: the caller says that functions of this type begin there.
         let entry = |offset| unsafe { std::mem::transmute::<*const u8, Entry>(pages.at(offset)) };
         let (full, partial) = (entry(full), entry(partial));
-        Run { ops, full, partial, lanes, needs_host32, unfinished: AtomicU32::new(0), _pages: pages }
+        let graphs =
+            || phases.iter().filter_map(|phase| if let What::Lanes(graph) = &phase.what { Some(graph) } else { None });
+        let stores = phases.iter().any(|phase| matches!(phase.what, What::Store(_)));
+        Run {
+            ops,
+            phases: phases.iter().map(|phase| phase.ops.clone()).collect(),
+            full,
+            partial,
+            lanes,
+            needs_mode32: graphs().any(|graph| graph.needs_mode32),
+            flushes: graphs().any(|graph| graph.flushes),
+            needs_host64: graphs().any(|graph| graph.needs_host64),
+            accesses: graphs().any(|graph| graph.accesses()) || stores,
+            unfinished: AtomicU32::new(0),
+            _pages: pages,
+        }
     }
 
     /// The micro-op that stands for it. It points at the run, which stays where it is as long as the op is there.
@@ -50,15 +79,44 @@ impl Run {
         Op { run, imm: std::ptr::from_ref(self) as u64, inst, ..Op::NOTHING }
     }
 
-    /// The interpreter does it, all but the first `done` lanes.
+    /// Whether the code does for the wave what the interpreter does.
+    #[inline(always)]
+    fn suits(&self, w: &Wave) -> bool {
+        let mode32 = if self.flushes { w.mode.flushes32() } else { w.mode.host32() };
+        !(self.needs_mode32 && !mode32
+            || self.needs_host64 && !w.mode.host16_64()
+            || self.accesses && w.is_watched
+            || self.unfinished.load(Relaxed) > MOST_UNFINISHED)
+    }
+
+    /// The interpreter does it.
     #[cold]
     #[inline(never)]
-    fn interpret(&self, w: &mut Wave, done: u32) -> Flow {
-        self.unfinished.fetch_add(1, Relaxed);
+    fn interpret(&self, w: &mut Wave, from: usize) -> Flow {
+        for op in &self.ops[from..] {
+            // SAFETY: the builder has checked it.
+            let flow = unsafe { (op.run)(w, op) };
+            if flow != Flow::Next {
+                w.stopped = Some(op.inst);
+                return flow;
+            }
+        }
+        Flow::Next
+    }
+
+    /// The interpreter does what is left: of a phase all but the first `done` lanes, and the phases behind it.
+    #[cold]
+    #[inline(never)]
+    fn finish(&self, w: &mut Wave, phase: usize, done: u32) -> Flow {
+        match w.finished.checked_sub(MAKES_UP) {
+            Some(rest) => w.finished = rest,
+            None => drop(self.unfinished.fetch_add(1, Relaxed)),
+        }
         let done = if done == 0 { 0 } else { u64::MAX >> (64 - done) };
         let exec = w.exec();
         w.set_exec(exec & !done);
-        for op in &self.ops {
+        let ops = self.phases[phase].clone();
+        for op in &self.ops[ops.clone()] {
             let before = w.mask(op.sdst);
             // SAFETY: the builder has checked it.
             let flow = unsafe { (op.run)(w, op) };
@@ -73,7 +131,7 @@ impl Run {
             }
         }
         w.set_exec(exec);
-        Flow::Next
+        self.interpret(w, ops.end)
     }
 }
 
@@ -81,14 +139,21 @@ impl Run {
 fn run(w: &mut Wave, op: &Op) -> Flow {
     // SAFETY: the block that holds this op holds the boxed run too, and neither moves nor drops it while the op can run.
     let run = unsafe { &*(op.imm as *const Run) };
-    if run.needs_host32 && !w.mode.host32() || run.unfinished.load(Relaxed) > MOST_UNFINISHED {
+    if !run.suits(w) {
         return run.interpret(w, 0);
     }
     let entry = if w.exec() == w.all_lanes() { run.full } else { run.partial };
     let vectors = w.lanes() / run.lanes;
     let (lds, len) = w.lds.place();
-    // SAFETY: the code reads and writes rows of the vector file and scalar registers, as its micro-ops do, and reads LDS
-    // where it has found that to be.
-    let left = unsafe { entry(w.rows.as_mut_ptr().cast(), w.s.as_mut_ptr(), vectors, lds, len) };
-    if left == 0 { Flow::Next } else { run.interpret(w, (vectors - left) * run.lanes) }
+    let (rows, scalars) = (w.rows.as_mut_ptr().cast(), w.s.as_mut_ptr());
+    let wave = std::ptr::from_mut(w);
+    // SAFETY: the code reads and writes rows of the vector file and scalar registers, as its micro-ops do; it accesses LDS
+    // and what the wave remembers of memory where it has found that to be, which other threads access by atomics only, and
+    // so does the host's processor each word of a vector. It writes whether the wave has stored, too.
+    let left = unsafe { entry(rows, scalars, vectors, lds, len, &raw mut (*wave).recent) };
+    if left == 0 {
+        w.finished = (w.finished + 1).min(MOST_FINISHED);
+        return Flow::Next;
+    }
+    run.finish(w, left as usize >> 8, (vectors - (left & 0xff)) * run.lanes)
 }

@@ -1,6 +1,7 @@
 //! Native code against the interpreter: rows, masks and scalars are the same, bit for bit, after random runs.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use luthier_isa::op::Op as IsaOp;
 
@@ -9,29 +10,33 @@ use super::machine::Machine;
 use super::{forms, native_on};
 use crate::lds::Lds;
 use crate::mem::ds_words::Words;
-use crate::mem::flat::Encoded;
-use crate::mem::{Action, Transfer};
+use crate::mem::flat::{Encoded, NO_BASE};
+use crate::mem::{Action, Transfer, global_words};
+use crate::memory::Memory;
 use crate::mode::Mode;
 use crate::op::{Flow, Kind, Level, Op, Semantics, Variants, level};
 use crate::registry::ValuOp;
 use crate::wave::{Row, Wave, rows, scalar};
 use crate::{lower, valu};
 
-struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
-    fn next(&mut self) -> u32 {
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+    pub fn next(&mut self) -> u32 {
         self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         (self.0 >> 32) as u32
     }
-    fn below(&mut self, n: usize) -> usize {
+    pub fn below(&mut self, n: usize) -> usize {
         self.next() as usize % n
     }
     fn of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())]
     }
     /// A word as operands have it; one in `rare` is a NaN, an infinity, a denormal or a zero.
-    fn word(&mut self, rare: usize) -> u32 {
+    pub fn word(&mut self, rare: usize) -> u32 {
         const SPECIAL: [u32; 12] = [
             0x7fc0_0000,
             0x7f80_0001,
@@ -57,7 +62,7 @@ impl Random {
 }
 
 /// Machines that this host can be.
-fn machines() -> Vec<Machine> {
+pub(super) fn machines() -> Vec<Machine> {
     let levels = [Level::Avx2, Level::Avx512];
     let reach = match level() {
         Level::Base => 0,
@@ -82,22 +87,75 @@ fn operations() -> Vec<(IsaOp, ValuOp)> {
 const REGISTERS: u16 = 24;
 /// Those that hold addresses of LDS, and are not written.
 const ADDRESSES: [u16; 4] = [20, 21, 22, 23];
+/// Pairs of them with addresses in device memory, and offsets from a scalar base.
+const PLACES: [u16; 2] = [24, 26];
+const OFFSETS: [u16; 2] = [28, 29];
+const HELD: u16 = 30;
+/// The scalar base, and behind it where the other allocation begins.
+const BASE: u8 = 60;
 const LDS: usize = 4096;
+/// Words of an allocation, of which the middle ones are accessed.
+const DEVICE: usize = 1536;
 const MASKS: [u8; 4] = [scalar::VCC, 20, 22, 40];
 
-/// A load from LDS.
-fn lds_load(random: &mut Random, inst: u16) -> Op {
+/// A load or a store of words.
+fn transfer(random: &mut Random, words: u8) -> u64 {
+    let action = if random.below(2) == 0 { Action::Load(Transfer::Words) } else { Action::Store(Transfer::Words) };
+    Encoded::new(action, words).0
+}
+
+/// An access to LDS.
+fn lds_access(random: &mut Random, inst: u16) -> Op {
     let words = 1 + random.below(4) as u8;
     let offset = |random: &mut Random| 4 * random.below(200) as u64;
-    let imm2 = Encoded::new(Action::Load(Transfer::Words), words).0;
-    let dst = random.below(12) as u16;
-    let op = Op { dst, src: [random.of(&ADDRESSES), 0, 0], imm: offset(random), imm2, inst, ..Op::NOTHING };
+    let imm2 = transfer(random, words);
+    let [dst, data, more] = [0; 3].map(|_| random.below(12) as u16);
+    let op = Op { dst, src: [random.of(&ADDRESSES), data, more], imm: offset(random), imm2, inst, ..Op::NOTHING };
     if random.below(2) == 0 {
         let run = Variants::of::<Words<false>>().select();
         return Op { run, kind: Words::<false>::KIND, ..op };
     }
     let run = Variants::of::<Words<true>>().select();
     Op { run, kind: Words::<true>::KIND, imm: op.imm | offset(random) << 32, ..op }
+}
+
+/// An access to device memory.
+fn global_access(random: &mut Random, inst: u16) -> Op {
+    let words = random.of(&[1, 1, 1, 2, 4]);
+    let imm2 = transfer(random, words);
+    let (address, ssrc) =
+        if random.below(2) == 0 { (random.of(&PLACES), NO_BASE) } else { (random.of(&OFFSETS), BASE) };
+    let imm = (4 * random.below(64) as i64 - 128) as u64;
+    let [dst, data] = [0; 2].map(|_| random.below(12) as u16);
+    let run = Variants::of::<global_words::Words>().select();
+    Op { run, kind: Kind::GLOBAL_WORDS, dst, src: [address, data, 1], ssrc, imm, imm2, inst, ..Op::NOTHING }
+}
+
+/// Scalar operations that have a native form.
+fn scalar_operations() -> Vec<IsaOp> {
+    let has_form = |&&operation: &&IsaOp| {
+        forms::scalar_form(&Op { kind: Kind::of(operation), src: [1, 2, 0], ..Op::NOTHING }).is_some()
+    };
+    IsaOp::all().iter().filter(has_form).copied().collect()
+}
+
+/// A scalar instruction, or a wait for stores.
+fn scalar_instruction(random: &mut Random, operation: IsaOp, inst: u16) -> Op {
+    if random.below(16) == 0 {
+        return Op { run: crate::scalar::wait, kind: Kind::FENCE, inst, ..Op::NOTHING };
+    }
+    let source = |random: &mut Random| match random.below(6) {
+        0 => crate::scalar::IMM,
+        1 => crate::scalar::IMM2,
+        2 => random.of(&[106, 126]),
+        _ => random.below(56) as u16,
+    };
+    let src = [0; 3].map(|_| source(random));
+    let sdst = if random.below(12) == 0 { random.of(&[106, 126]) } else { 2 * random.below(28) as u8 };
+    let [imm, imm2] = [0; 2].map(|_| u64::from(random.word(8)) << 32 | u64::from(random.word(8)));
+    let imm = if random.below(2) == 0 { imm } else { i64::from(imm as i16) as u64 };
+    let run = crate::scalar::lookup(operation).expect("a scalar operation");
+    Op { run, kind: Kind::of(operation), src, sdst, imm, imm2, inst, ..Op::NOTHING }
 }
 
 /// An instruction: perhaps a scalar, a constant or a modifier for its first source, and the operation.
@@ -160,6 +218,34 @@ fn wave(seed: u64, wave64: bool, exec: u64, mode: u32, rare: usize) -> Wave {
     for word in 0..LDS as u32 / 4 {
         w.lds.store32(4 * word, random.word(rare)).expect("inside");
     }
+    let mut memory = Memory::new();
+    let places = [0; 2].map(|_| memory.allocate(4 * DEVICE as u64, true).expect("there is room"));
+    for place in places {
+        let words: Vec<u8> = (0..DEVICE).flat_map(|_| random.word(rare).to_le_bytes()).collect();
+        memory.write(place, &words).expect("inside");
+    }
+    // Most waves remember both; the others come upon them.
+    for place in places.iter().filter(|_| random.below(4) != 0) {
+        memory.resolve(&mut w.recent, *place, 4, true).expect("inside");
+    }
+    w.memory = Arc::new(memory);
+    w.set_s64(BASE, places[0] + 1024);
+    w.set_s64(BASE + 2, places[1]);
+    for (row, is_pair) in PLACES.map(|row| (row, true)).into_iter().chain(OFFSETS.map(|row| (row, false))) {
+        let (place, first, how) = (random.of(&places), 4 * random.below(400) as u64, random.below(6));
+        let offsets: [u64; 64] = std::array::from_fn(|lane| match how {
+            0 => first,
+            1 | 2 => first + 4 * lane as u64,
+            3 => first + 4 * (lane as u64 % 16),
+            4 => 4 * random.below(1000) as u64,
+            _ => first + 4 * lane as u64 + u64::from(lane == 37) * 8,
+        });
+        let addresses = offsets.map(|offset| place + 1024 + offset);
+        *w.row_mut(row) = Row(std::array::from_fn(|i| if is_pair { addresses[i] as u32 } else { offsets[i] as u32 }));
+        if is_pair {
+            *w.row_mut(row + 1) = Row(addresses.map(|at| (at >> 32) as u32));
+        }
+    }
     for row in ADDRESSES {
         let (first, how) = (4 * random.below(400) as u32, random.below(5));
         let addresses = std::array::from_fn(|lane| match how {
@@ -175,6 +261,17 @@ fn wave(seed: u64, wave64: bool, exec: u64, mode: u32, rare: usize) -> Wave {
     w
 }
 
+/// What LDS and device memory hold.
+fn held(w: &Wave) -> Vec<u32> {
+    let mut all: Vec<u32> = (0..LDS as u32 / 4).map(|word| w.lds.load32(4 * word).expect("inside")).collect();
+    let mut bytes = vec![0; 4 * DEVICE];
+    for place in [w.s64(BASE) - 1024, w.s64(BASE + 2)] {
+        w.memory.read(place, &mut bytes).expect("inside");
+        all.extend(bytes.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)));
+    }
+    all
+}
+
 fn run(w: &mut Wave, ops: &[Op]) {
     for op in ops {
         // SAFETY: handlers of this host, on rows that there are.
@@ -184,15 +281,17 @@ fn run(w: &mut Wave, ops: &[Op]) {
 
 /// Runs both, and says how many micro-ops fewer there are with native code.
 fn compare(machine: Machine, ops: &[Op], wave64: bool, seed: u64, mode: u32, rare: usize) -> usize {
-    let Some(native) = native_on(machine, ops, wave64) else { return 0 };
+    let Some(native) = native_on(machine, ops, wave64, Mode(mode)) else { return 0 };
     let mut random = Random(seed ^ 0x1234_5678);
     let some = u64::from(random.next()) << 32 | u64::from(random.next());
     for exec in [!0, some, 0, 0x8000_0001, 0x00ff_0000_ff00_00ff] {
         let [mut ours, mut theirs] = [0; 2].map(|_| wave(seed, wave64, exec, mode, rare));
         run(&mut ours, &native.ops);
         run(&mut theirs, ops);
-        assert_eq!(ours.s, theirs.s, "scalars: {machine:?} wave64 {wave64} exec {exec:#x} seed {seed}");
-        for row in 0..=REGISTERS {
+        assert_eq!(ours.s[..], theirs.s[..], "scalars: {machine:?} wave64 {wave64} exec {exec:#x} seed {seed}");
+        assert!(held(&ours) == held(&theirs), "memory: {machine:?} wave64 {wave64} exec {exec:#x} seed {seed}");
+        assert_eq!(ours.has_stored, theirs.has_stored, "{machine:?} wave64 {wave64} exec {exec:#x} seed {seed}");
+        for row in 0..=HELD {
             let (ours, theirs) = (ours.row(row).0, theirs.row(row).0);
             let lane = (0..64).find(|&lane| ours[lane] != theirs[lane]);
             if let Some(lane) = lane {
@@ -212,7 +311,7 @@ const HOST: u32 = 0xf0;
 #[test]
 fn each_operation_computes_what_the_interpreter_does() {
     let operations = operations();
-    assert!(operations.len() > 80, "{} operations have a native form", operations.len());
+    assert!(operations.len() > 140, "{} operations have a native form", operations.len());
     let machines = machines();
     for (number, &operation) in operations.iter().enumerate() {
         for (machine, wave64) in machines.iter().flat_map(|&machine| [(machine, true), (machine, false)]) {
@@ -220,7 +319,8 @@ fn each_operation_computes_what_the_interpreter_does() {
                 let mut random = Random(seed * 1000 + number as u64);
                 let mut ops = Vec::new();
                 (0..4).for_each(|inst| instruction(&mut random, operation, inst, &mut ops));
-                for mode in [HOST, 0, HOST | 0x200, HOST | 1] {
+                // Flushed denormals, IEEE's NaNs, rounded up.
+                for mode in [HOST, [0, HOST | 0x200, HOST | 1][seed as usize % 3]] {
                     compare(machine, &ops, wave64, seed, mode, if seed % 2 == 0 { 4 } else { 400 });
                 }
             }
@@ -230,7 +330,8 @@ fn each_operation_computes_what_the_interpreter_does() {
 
 #[test]
 fn random_runs_compute_what_the_interpreter_does() {
-    let operations = operations();
+    let (operations, scalar_operations) = (operations(), scalar_operations());
+    assert!(scalar_operations.len() > 60, "{} scalar operations", scalar_operations.len());
     let rounds = std::env::var("LUTHIER_NATIVE_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
     let mut replaced = 0;
     for machine in machines() {
@@ -238,10 +339,16 @@ fn random_runs_compute_what_the_interpreter_does() {
             let mut random = Random(seed);
             let mut ops = Vec::new();
             let length = 1 + random.below(220);
-            let loads = random.of(&[4, 1000]);
+            let (accesses, scalars) = (random.of(&[3, 8, 1000]), random.of(&[2, 5, 1000]));
             for inst in 0..length as u16 {
-                if random.below(loads) == 0 {
-                    ops.push(lds_load(&mut random, inst));
+                if random.below(scalars) == 0 {
+                    let operation = random.of(&scalar_operations);
+                    ops.push(scalar_instruction(&mut random, operation, inst));
+                    continue;
+                }
+                if random.below(accesses) == 0 {
+                    let access = random.of(&[lds_access, global_access]);
+                    ops.push(access(&mut random, inst));
                     continue;
                 }
                 let operation = random.of(&operations);
@@ -267,7 +374,7 @@ fn what_has_no_native_form_stays_between_runs() {
         .zip(0..)
         .map(|(op, inst)| Op { inst, ..op })
         .collect();
-    let native = native_on(machine, &ops, true).expect("runs of three and four");
+    let native = native_on(machine, &ops, true, Mode(HOST)).expect("runs of three and four");
     // The last two are not worth a call.
     assert_eq!(native.ops.iter().map(|op| op.inst).collect::<Vec<_>>(), [0, 3, 4, 8, 9, 10]);
     assert_eq!(compare(machine, &ops, true, 7, HOST, 100), 5);
@@ -279,5 +386,57 @@ impl Semantics for Foreign {
     fn run(w: &mut Wave, _op: &Op) -> Flow {
         std::mem::swap(&mut w.s[40], &mut w.rows[1].0[0]);
         Flow::Next
+    }
+}
+
+#[test]
+fn regular_accesses_are_done_without_the_interpreter() {
+    for (machine, wave64) in machines().iter().flat_map(|&machine| [(machine, true), (machine, false)]) {
+        let select = |words: bool| match words {
+            true => (Variants::of::<global_words::Words>().select(), Kind::GLOBAL_WORDS),
+            false => (Variants::of::<Words<false>>().select(), Kind::DS_WORDS),
+        };
+        let access = |global: bool, action, address, row, inst| {
+            let ((run, kind), imm2) = (select(global), Encoded::new(action, 1).0);
+            let imm = if global { 64 } else { 32 };
+            Op { run, kind, dst: row, src: [address, row, 1], ssrc: NO_BASE, imm, imm2, inst, ..Op::NOTHING }
+        };
+        let (load, store) = (Action::Load(Transfer::Words), Action::Store(Transfer::Words));
+        let ops = [
+            access(true, load, 24, 1, 0),
+            access(false, load, 20, 2, 1),
+            access(false, store, 20, 1, 2),
+            access(true, store, 24, 2, 3),
+        ];
+        let native = native_on(machine, &ops, wave64, Mode(HOST)).expect("a run of four");
+        assert_eq!(native.ops.len(), 1);
+        for exec in [!0, 0xff, 0x0fff_ffff, 0] {
+            let mut waves = [0; 2].map(|_| wave(1, wave64, exec, HOST, 100));
+            for w in &mut waves {
+                let place = w.s64(BASE);
+                w.memory.resolve(&mut w.recent, place, 4, true).expect("inside");
+                *w.row_mut(20) = Row(std::array::from_fn(|lane| 4 * lane as u32));
+                *w.row_mut(24) = Row(std::array::from_fn(|lane| place as u32 + 4 * lane as u32));
+                *w.row_mut(25) = Row([(place >> 32) as u32; 64]);
+            }
+            let [ours, theirs] = &mut waves;
+            run(ours, &native.ops);
+            run(theirs, &ops);
+            assert!(held(ours) == held(theirs) && ours.row(1).0 == theirs.row(1).0 && ours.row(2).0 == theirs.row(2).0);
+            assert_eq!(ours.finished, 1, "{machine:?} wave64 {wave64} exec {exec:#x}");
+        }
+    }
+}
+
+#[test]
+fn each_scalar_operation_computes_what_the_interpreter_does() {
+    for (machine, wave64) in machines().iter().flat_map(|&machine| [(machine, true), (machine, false)]) {
+        for (number, operation) in scalar_operations().into_iter().enumerate() {
+            for seed in 0..12 {
+                let mut random = Random(seed * 1000 + number as u64);
+                let ops: Vec<Op> = (0..5).map(|inst| scalar_instruction(&mut random, operation, inst)).collect();
+                assert_ne!(compare(machine, &ops, wave64, seed, HOST, 8), 0, "{operation:?} has no native form");
+            }
+        }
     }
 }

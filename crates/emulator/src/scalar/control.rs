@@ -5,7 +5,7 @@ use luthier_isa::op::Op as IsaOp;
 use super::{getreg, next, s32, s64, set32, setreg};
 use crate::error::FaultKind;
 use crate::hostcall::HostCalls;
-use crate::memory::Span;
+use crate::memory::Recent;
 use crate::mode::Mode;
 use crate::op::{Flow, Handler, Op};
 use crate::wave::{Wave, scalar};
@@ -105,7 +105,7 @@ pub(super) fn lookup(op: IsaOp) -> Option<Handler> {
                     match w.memory.calls().map_or(Ok(()), |calls| calls.serve(&w.memory)) {
                         Ok(()) => {
                             // A block that it has touched may be gone.
-                            w.span = Span::NONE;
+                            w.recent = Recent::NONE;
                             Flow::Next
                         }
                         Err(message) => w.fault(FaultKind::Unsupported, message),

@@ -64,17 +64,195 @@ pub(super) fn to_exec(w: &mut Wave, op: &Op, flow: Flow) -> Flow {
     flow
 }
 
-/// The arms of one type: a condition's name and its function, for `v_cmp` and `v_cmpx`. The latter are rare, so not
+/// When a comparison is true; negated ones of floats are where a source is a NaN.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Condition {
+    Never,
+    Less,
+    Equal,
+    LessEqual,
+    Greater,
+    LessOrGreater,
+    GreaterEqual,
+    Ordered,
+    Unordered,
+    NotGreaterEqual,
+    NotLessOrGreater,
+    NotGreater,
+    NotLessEqual,
+    NotEqual,
+    NotLess,
+    Always,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Compared {
+    U16,
+    I16,
+    U32,
+    I32,
+    U64,
+    I64,
+    F16,
+    F32,
+    F64,
+}
+
+/// What a comparison into a lane mask does.
+#[derive(Clone, Copy, Debug)]
+pub struct Comparison {
+    pub condition: Condition,
+    pub compared: Compared,
+    /// EXEC becomes the mask too (`v_cmpx`).
+    pub to_exec: bool,
+}
+
+/// By type and condition: `v_cmp` and `v_cmpx`.
+macro_rules! comparisons {
+    ($($compared:ident { $($condition:ident $plain:ident $to_exec:ident,)* })*) => {
+        /// What a comparison does, if the operation is one.
+        pub fn comparison(op: IsaOp) -> Option<Comparison> {
+            let found = |condition, compared, to_exec| Some(Comparison { condition, compared, to_exec });
+            match op {
+                $($(
+                    IsaOp::$plain => found(Condition::$condition, Compared::$compared, false),
+                    IsaOp::$to_exec => found(Condition::$condition, Compared::$compared, true),
+                )*)*
+                _ => None,
+            }
+        }
+    };
+}
+
+comparisons! {
+    U16 {
+        Never VCmpFU16 VCmpxFU16,
+        Less VCmpLtU16 VCmpxLtU16,
+        Equal VCmpEqU16 VCmpxEqU16,
+        LessEqual VCmpLeU16 VCmpxLeU16,
+        Greater VCmpGtU16 VCmpxGtU16,
+        NotEqual VCmpNeU16 VCmpxNeU16,
+        GreaterEqual VCmpGeU16 VCmpxGeU16,
+        Always VCmpTU16 VCmpxTU16,
+    }
+    I16 {
+        Never VCmpFI16 VCmpxFI16,
+        Less VCmpLtI16 VCmpxLtI16,
+        Equal VCmpEqI16 VCmpxEqI16,
+        LessEqual VCmpLeI16 VCmpxLeI16,
+        Greater VCmpGtI16 VCmpxGtI16,
+        NotEqual VCmpNeI16 VCmpxNeI16,
+        GreaterEqual VCmpGeI16 VCmpxGeI16,
+        Always VCmpTI16 VCmpxTI16,
+    }
+    U32 {
+        Never VCmpFU32 VCmpxFU32,
+        Less VCmpLtU32 VCmpxLtU32,
+        Equal VCmpEqU32 VCmpxEqU32,
+        LessEqual VCmpLeU32 VCmpxLeU32,
+        Greater VCmpGtU32 VCmpxGtU32,
+        NotEqual VCmpNeU32 VCmpxNeU32,
+        GreaterEqual VCmpGeU32 VCmpxGeU32,
+        Always VCmpTU32 VCmpxTU32,
+    }
+    I32 {
+        Never VCmpFI32 VCmpxFI32,
+        Less VCmpLtI32 VCmpxLtI32,
+        Equal VCmpEqI32 VCmpxEqI32,
+        LessEqual VCmpLeI32 VCmpxLeI32,
+        Greater VCmpGtI32 VCmpxGtI32,
+        NotEqual VCmpNeI32 VCmpxNeI32,
+        GreaterEqual VCmpGeI32 VCmpxGeI32,
+        Always VCmpTI32 VCmpxTI32,
+    }
+    U64 {
+        Never VCmpFU64 VCmpxFU64,
+        Less VCmpLtU64 VCmpxLtU64,
+        Equal VCmpEqU64 VCmpxEqU64,
+        LessEqual VCmpLeU64 VCmpxLeU64,
+        Greater VCmpGtU64 VCmpxGtU64,
+        NotEqual VCmpNeU64 VCmpxNeU64,
+        GreaterEqual VCmpGeU64 VCmpxGeU64,
+        Always VCmpTU64 VCmpxTU64,
+    }
+    I64 {
+        Never VCmpFI64 VCmpxFI64,
+        Less VCmpLtI64 VCmpxLtI64,
+        Equal VCmpEqI64 VCmpxEqI64,
+        LessEqual VCmpLeI64 VCmpxLeI64,
+        Greater VCmpGtI64 VCmpxGtI64,
+        NotEqual VCmpNeI64 VCmpxNeI64,
+        GreaterEqual VCmpGeI64 VCmpxGeI64,
+        Always VCmpTI64 VCmpxTI64,
+    }
+    F16 {
+        Never VCmpFF16 VCmpxFF16,
+        Less VCmpLtF16 VCmpxLtF16,
+        Equal VCmpEqF16 VCmpxEqF16,
+        LessEqual VCmpLeF16 VCmpxLeF16,
+        Greater VCmpGtF16 VCmpxGtF16,
+        LessOrGreater VCmpLgF16 VCmpxLgF16,
+        GreaterEqual VCmpGeF16 VCmpxGeF16,
+        Ordered VCmpOF16 VCmpxOF16,
+        Unordered VCmpUF16 VCmpxUF16,
+        NotGreaterEqual VCmpNgeF16 VCmpxNgeF16,
+        NotLessOrGreater VCmpNlgF16 VCmpxNlgF16,
+        NotGreater VCmpNgtF16 VCmpxNgtF16,
+        NotLessEqual VCmpNleF16 VCmpxNleF16,
+        NotEqual VCmpNeqF16 VCmpxNeqF16,
+        NotLess VCmpNltF16 VCmpxNltF16,
+        Always VCmpTruF16 VCmpxTruF16,
+    }
+    F32 {
+        Never VCmpFF32 VCmpxFF32,
+        Less VCmpLtF32 VCmpxLtF32,
+        Equal VCmpEqF32 VCmpxEqF32,
+        LessEqual VCmpLeF32 VCmpxLeF32,
+        Greater VCmpGtF32 VCmpxGtF32,
+        LessOrGreater VCmpLgF32 VCmpxLgF32,
+        GreaterEqual VCmpGeF32 VCmpxGeF32,
+        Ordered VCmpOF32 VCmpxOF32,
+        Unordered VCmpUF32 VCmpxUF32,
+        NotGreaterEqual VCmpNgeF32 VCmpxNgeF32,
+        NotLessOrGreater VCmpNlgF32 VCmpxNlgF32,
+        NotGreater VCmpNgtF32 VCmpxNgtF32,
+        NotLessEqual VCmpNleF32 VCmpxNleF32,
+        NotEqual VCmpNeqF32 VCmpxNeqF32,
+        NotLess VCmpNltF32 VCmpxNltF32,
+        Always VCmpTruF32 VCmpxTruF32,
+    }
+    F64 {
+        Never VCmpFF64 VCmpxFF64,
+        Less VCmpLtF64 VCmpxLtF64,
+        Equal VCmpEqF64 VCmpxEqF64,
+        LessEqual VCmpLeF64 VCmpxLeF64,
+        Greater VCmpGtF64 VCmpxGtF64,
+        LessOrGreater VCmpLgF64 VCmpxLgF64,
+        GreaterEqual VCmpGeF64 VCmpxGeF64,
+        Ordered VCmpOF64 VCmpxOF64,
+        Unordered VCmpUF64 VCmpxUF64,
+        NotGreaterEqual VCmpNgeF64 VCmpxNgeF64,
+        NotLessOrGreater VCmpNlgF64 VCmpxNlgF64,
+        NotGreater VCmpNgtF64 VCmpxNgtF64,
+        NotLessEqual VCmpNleF64 VCmpxNleF64,
+        NotEqual VCmpNeqF64 VCmpxNeqF64,
+        NotLess VCmpNltF64 VCmpxNltF64,
+        Always VCmpTruF64 VCmpxTruF64,
+    }
+}
+
+/// The arms of one type: a condition and its function, for `v_cmp` and `v_cmpx`. The latter are rare, so not
 /// compiled for wider vectors.
 macro_rules! conditions {
-    ($name:expr, $exec:expr, $run:ident, { $($cond:literal => $f:expr),* $(,)? }) => {
+    ($name:expr, $exec:expr, $run:ident, { $($cond:ident => $f:expr),* $(,)? } $($others:pat => $none:expr)?) => {
         match $name {
-            $($cond => Some(if $exec {
+            $(Condition::$cond => Some(if $exec {
                 op!(scalar w, o => { let flow = $run(w, o, $f); to_exec(w, o, flow) })
             } else {
                 op!(w, o => $run(w, o, $f))
             }),)*
-            _ => None,
+            $($others => $none,)?
         }
     };
 }
@@ -82,22 +260,22 @@ macro_rules! conditions {
 macro_rules! floats {
     ($name:expr, $exec:expr, $run:ident, $t:ty) => {
         conditions!($name, $exec, $run, {
-            "f" => |_, _| false,
-            "lt" => |a, b| a < b,
-            "eq" => |a, b| a == b,
-            "le" => |a, b| a <= b,
-            "gt" => |a, b| a > b,
-            "lg" => |a, b| (a < b) | (a > b),
-            "ge" => |a, b| a >= b,
-            "o" => |a: $t, b: $t| !a.is_nan() & !b.is_nan(),
-            "u" => |a: $t, b: $t| a.is_nan() | b.is_nan(),
-            "nge" => |a, b| !(a >= b),
-            "nlg" => |a, b| !((a < b) | (a > b)),
-            "ngt" => |a, b| !(a > b),
-            "nle" => |a, b| !(a <= b),
-            "neq" => |a, b| a != b,
-            "nlt" => |a, b| !(a < b),
-            "tru" => |_, _| true,
+            Never => |_, _| false,
+            Less => |a, b| a < b,
+            Equal => |a, b| a == b,
+            LessEqual => |a, b| a <= b,
+            Greater => |a, b| a > b,
+            LessOrGreater => |a, b| (a < b) | (a > b),
+            GreaterEqual => |a, b| a >= b,
+            Ordered => |a: $t, b: $t| !a.is_nan() & !b.is_nan(),
+            Unordered => |a: $t, b: $t| a.is_nan() | b.is_nan(),
+            NotGreaterEqual => |a, b| !(a >= b),
+            NotLessOrGreater => |a, b| !((a < b) | (a > b)),
+            NotGreater => |a, b| !(a > b),
+            NotLessEqual => |a, b| !(a <= b),
+            NotEqual => |a, b| a != b,
+            NotLess => |a, b| !(a < b),
+            Always => |_, _| true,
         })
     };
 }
@@ -105,36 +283,30 @@ macro_rules! floats {
 macro_rules! ints {
     ($name:expr, $exec:expr, $run:ident) => {
         conditions!($name, $exec, $run, {
-            "f" => |_, _| false,
-            "lt" => |a, b| a < b,
-            "eq" => |a, b| a == b,
-            "le" => |a, b| a <= b,
-            "gt" => |a, b| a > b,
-            "ne" => |a, b| a != b,
-            "ge" => |a, b| a >= b,
-            "t" => |_, _| true,
-        })
+            Never => |_, _| false,
+            Less => |a, b| a < b,
+            Equal => |a, b| a == b,
+            LessEqual => |a, b| a <= b,
+            Greater => |a, b| a > b,
+            NotEqual => |a, b| a != b,
+            GreaterEqual => |a, b| a >= b,
+            Always => |_, _| true,
+        } _ => None)
     };
 }
 
 #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "a NaN makes the negated comparisons true")]
 pub fn lookup(op: IsaOp) -> Option<ValuOp> {
-    let base = op.name();
-    let (rest, exec) = match base.strip_prefix("v_cmpx_") {
-        Some(rest) => (rest, true),
-        None => (base.strip_prefix("v_cmp_")?, false),
-    };
-    let (condition, ty) = rest.rsplit_once('_')?;
-    match ty {
-        "u32" => ints!(condition, exec, u32s),
-        "i32" => ints!(condition, exec, i32s),
-        "u64" => ints!(condition, exec, u64s),
-        "i64" => ints!(condition, exec, i64s),
-        "u16" => ints!(condition, exec, u16s),
-        "i16" => ints!(condition, exec, i16s),
-        "f32" => floats!(condition, exec, float32, f32),
-        "f64" => floats!(condition, exec, float64, f64),
-        "f16" => floats!(condition, exec, float16, f32),
-        _ => None,
+    let Comparison { condition, compared, to_exec: exec } = comparison(op)?;
+    match compared {
+        Compared::U32 => ints!(condition, exec, u32s),
+        Compared::I32 => ints!(condition, exec, i32s),
+        Compared::U64 => ints!(condition, exec, u64s),
+        Compared::I64 => ints!(condition, exec, i64s),
+        Compared::U16 => ints!(condition, exec, u16s),
+        Compared::I16 => ints!(condition, exec, i16s),
+        Compared::F32 => floats!(condition, exec, float32, f32),
+        Compared::F64 => floats!(condition, exec, float64, f64),
+        Compared::F16 => floats!(condition, exec, float16, f32),
     }
 }

@@ -1,0 +1,262 @@
+//! Which form each operation has.
+
+use luthier_isa::op::Op as IsaOp;
+
+use super::super::graph::{Binary, Node};
+use super::{Foreign, Form};
+use crate::op::RawMods;
+
+impl Form<'_> {
+    pub(super) fn operation(&mut self, operation: IsaOp) -> Result<(), Foreign> {
+        use Binary::*;
+        macro_rules! chain {
+            ($first:ident, $second:ident) => {{
+                let [a, b, c] = self.three();
+                let ab = self.graph.binary($first, a, b);
+                let value = self.graph.binary($second, ab, c);
+                self.result(value)
+            }};
+        }
+        match operation {
+            IsaOp::VMovB32 | IsaOp::VAccvgprReadB32 | IsaOp::VAccvgprWriteB32 | IsaOp::VAccvgprMovB32 => {
+                let value = self.source(0);
+                self.result(value)
+            }
+            IsaOp::VNop => Ok(()),
+            IsaOp::VAndB32 => self.plain(And),
+            IsaOp::VOrB32 => self.plain(Or),
+            IsaOp::VXorB32 => self.plain(Xor),
+            IsaOp::VXnorB32 => {
+                let [a, b] = self.two();
+                let value = self.graph.binary(Xor, a, b);
+                let value = self.not(value);
+                self.result(value)
+            }
+            IsaOp::VNotB32 => {
+                let value = self.source(0);
+                let value = self.not(value);
+                self.result(value)
+            }
+            IsaOp::VLshlrevB32 => self.reverse_shift(Shl),
+            IsaOp::VLshrrevB32 => self.reverse_shift(Shr),
+            IsaOp::VAshrrevI32 => self.reverse_shift(Sar),
+            IsaOp::VAddU32 | IsaOp::VAddI32 => self.plain(Add),
+            IsaOp::VSubU32 | IsaOp::VSubI32 => self.plain(Sub),
+            IsaOp::VSubrevU32 => {
+                let [a, b] = self.two();
+                let value = self.graph.binary(Sub, b, a);
+                self.result(value)
+            }
+            IsaOp::VAddCoU32 => self.carry(false),
+            IsaOp::VAddcCoU32 => self.carry(true),
+            IsaOp::VSubCoU32 => self.borrow(false, false),
+            IsaOp::VSubrevCoU32 => self.borrow(false, true),
+            IsaOp::VSubbCoU32 => self.borrow(true, false),
+            IsaOp::VSubbrevCoU32 => self.borrow(true, true),
+            IsaOp::VAdd3U32 => chain!(Add, Add),
+            IsaOp::VOr3B32 => chain!(Or, Or),
+            IsaOp::VXor3B32 => chain!(Xor, Xor),
+            IsaOp::VAndOrB32 => chain!(And, Or),
+            IsaOp::VXadU32 => chain!(Xor, Add),
+            IsaOp::VLshlAddU32 | IsaOp::VLshlOrB32 => {
+                let [a, b, c] = self.three();
+                let shifted = self.shift(Shl, a, b);
+                let last = if operation == IsaOp::VLshlAddU32 { Add } else { Or };
+                let value = self.graph.binary(last, shifted, c);
+                self.result(value)
+            }
+            IsaOp::VAddLshlU32 => {
+                let [a, b, c] = self.three();
+                let sum = self.graph.binary(Add, a, b);
+                let value = self.shift(Shl, sum, c);
+                self.result(value)
+            }
+            IsaOp::VMulLoU32 => self.plain(Mul),
+            IsaOp::VMulU32U24 | IsaOp::VMulI32I24 => {
+                let value = self.product24(operation == IsaOp::VMulI32I24);
+                self.result(value)
+            }
+            IsaOp::VMadU32U24 | IsaOp::VMadI32I24 => {
+                let product = self.product24(operation == IsaOp::VMadI32I24);
+                let c = self.source(2);
+                let value = self.graph.binary(Add, product, c);
+                self.result(value)
+            }
+            IsaOp::VBfeU32 => {
+                let [a, b, c] = self.three();
+                let field = self.shift(Shr, a, b);
+                let one = self.graph.constant(1);
+                let end = self.shift(Shl, one, c);
+                let minus_one = self.graph.constant(!0);
+                let mask = self.graph.binary(Add, end, minus_one);
+                let value = self.graph.binary(And, field, mask);
+                self.result(value)
+            }
+            IsaOp::VBfiB32 => {
+                let [a, b, c] = self.three();
+                let (inside, outside) = (self.graph.binary(And, a, b), self.graph.binary(AndNot, a, c));
+                let value = self.graph.binary(Or, inside, outside);
+                self.result(value)
+            }
+            IsaOp::VBfeI32 => {
+                let [a, b, c] = self.three();
+                let Node::Constant(width) = self.graph.of(c) else { return Err(Foreign) };
+                let (field, up) = (self.shift(Sar, a, b), 32 - (width & 31));
+                let value = match width & 31 {
+                    0 => self.graph.constant(0),
+                    _ => {
+                        let high = self.shifted(Shl, field, up);
+                        self.shifted(Sar, high, up)
+                    }
+                };
+                self.result(value)
+            }
+            IsaOp::VAlignbitB32 => {
+                let [a, b, c] = self.three();
+                let Node::Constant(by) = self.graph.of(c) else { return Err(Foreign) };
+                let [value, _] = self.shifted64(Shr, [b, a], by & 31);
+                self.result(value)
+            }
+            IsaOp::VMovB64 => {
+                let pair = self.pair(0);
+                self.pair_result(pair)
+            }
+            IsaOp::VLshlrevB64 | IsaOp::VLshrrevB64 | IsaOp::VAshrrevI64 => {
+                let (by, pair) = (self.source(0), self.pair(1));
+                let Node::Constant(by) = self.graph.of(by) else { return Err(Foreign) };
+                let op = match operation {
+                    IsaOp::VLshlrevB64 => Shl,
+                    IsaOp::VLshrrevB64 => Shr,
+                    _ => Sar,
+                };
+                let pair = self.shifted64(op, pair, by & 63);
+                self.pair_result(pair)
+            }
+            IsaOp::VLshlAddU64 => {
+                let (pair, by, [low, high]) = (self.pair(0), self.source(1), self.pair(2));
+                let Node::Constant(by) = self.graph.of(by) else { return Err(Foreign) };
+                let [a, b] = self.shifted64(Shl, pair, by & 7);
+                let low = self.graph.binary(Add, a, low);
+                let carry = self.below(low, a);
+                let high = self.graph.binary(Add, b, high);
+                let high = self.graph.binary(Sub, high, carry);
+                self.pair_result([low, high])
+            }
+            IsaOp::VPkFmaF32 | IsaOp::VPkMulF32 | IsaOp::VPkAddF32 => self.packed_float(operation),
+            IsaOp::VPkMovB32 => {
+                let mods = RawMods(self.op.imm);
+                let [low, high] = [0, 1].map(|k| self.op.src[k] + u16::from(mods.op_sel(k as u32)));
+                let pair = [self.row(low), self.row(high)];
+                self.pair_result(pair)
+            }
+            IsaOp::VMinU32 => self.plain(MinU),
+            IsaOp::VMaxU32 => self.plain(MaxU),
+            IsaOp::VMinI32 => self.plain(MinS),
+            IsaOp::VMaxI32 => self.plain(MaxS),
+            IsaOp::VMed3U32 => self.median(MinU, MaxU),
+            IsaOp::VMed3I32 => self.median(MinS, MaxS),
+            IsaOp::VMin3U32 => chain!(MinU, MinU),
+            IsaOp::VMax3U32 => chain!(MaxU, MaxU),
+            IsaOp::VMin3I32 => chain!(MinS, MinS),
+            IsaOp::VMax3I32 => chain!(MaxS, MaxS),
+            IsaOp::VCndmaskB32 => {
+                let [no, yes] = self.two();
+                let mask = self.mask()?;
+                let value = self.graph.node(Node::Select { mask, yes, no });
+                self.result(value)
+            }
+            IsaOp::VMulHiU32 | IsaOp::VMulHiI32 => {
+                let [a, b] = self.two();
+                let value = self.mul_high(operation == IsaOp::VMulHiI32, a, b);
+                self.result(value)
+            }
+            IsaOp::VMulHiU32U24 | IsaOp::VMulHiI32I24 => {
+                let signed = operation == IsaOp::VMulHiI32I24;
+                let [a, b] = self.two();
+                let (a, b) = (self.low24(a, signed), self.low24(b, signed));
+                let value = self.mul_high(signed, a, b);
+                self.result(value)
+            }
+            IsaOp::VMadU64U32 => self.mad64(false),
+            IsaOp::VMadI64I32 => self.mad64(true),
+            IsaOp::VBfmB32 => {
+                let [width, at] = self.two();
+                let (one, minus_one) = (self.graph.constant(1), self.graph.constant(!0));
+                let end = self.shift(Shl, one, width);
+                let mask = self.graph.binary(Add, end, minus_one);
+                let value = self.shift(Shl, mask, at);
+                self.result(value)
+            }
+            IsaOp::VAddF64 => self.double_of(AddD),
+            IsaOp::VMulF64 => self.double_of(MulD),
+            IsaOp::VMinF64 => self.double_of(MinD),
+            IsaOp::VMaxF64 => self.double_of(MaxD),
+            IsaOp::VFmaF64 | IsaOp::VFmacF64 => {
+                let (a, b, c) = (self.doubles(0), self.doubles(1), self.doubles(2));
+                let halves = [0, 1].map(|half| {
+                    let value = self.graph.node(Node::FmaD(a[half], b[half], c[half]));
+                    self.graph.never_nan(value);
+                    value
+                });
+                self.double_result(halves)
+            }
+            IsaOp::VRndneF32 => self.integral(8),
+            IsaOp::VFloorF32 => self.integral(9),
+            IsaOp::VCeilF32 => self.integral(10),
+            IsaOp::VTruncF32 => self.integral(11),
+            IsaOp::VCvtI32F32 => self.integer_of_float(true),
+            IsaOp::VCvtU32F32 => self.integer_of_float(false),
+            IsaOp::VCvtF32U32 => {
+                // The upper and the lower half are exact, and their sum is rounded once.
+                let value = self.source(0);
+                let (high, low) = (self.shifted(Shr, value, 16), self.with_constant(And, value, 0xffff, !0));
+                let [high, low] = [high, low].map(|half| self.graph.node(Node::FloatOfSigned(half)));
+                let scale = self.graph.constant(0x4780_0000);
+                let value = self.graph.node(Node::Fma(high, scale, low));
+                self.graph.needs_mode32 = true;
+                self.result(value)
+            }
+            IsaOp::VAddF32 => self.float_of(AddF, false),
+            IsaOp::VSubF32 => self.float_of(SubF, false),
+            IsaOp::VSubrevF32 => self.float_of(SubF, true),
+            IsaOp::VMulF32 => self.float_of(MulF, false),
+            IsaOp::VFmaF32 | IsaOp::VFmacF32 | IsaOp::VFmamkF32 | IsaOp::VFmaakF32 => {
+                let [a, b, c] = self.three().map(|value| self.flushed(value));
+                let value = self.graph.node(Node::Fma(a, b, c));
+                self.float(value)
+            }
+            IsaOp::VMinF32 | IsaOp::VMaxF32 => {
+                let [a, b] = self.two().map(|value| self.flushed(value));
+                let value = self.extreme(if operation == IsaOp::VMinF32 { MinF } else { MaxF }, a, b);
+                self.result(value)
+            }
+            IsaOp::VMin3F32 | IsaOp::VMax3F32 => {
+                let [a, b, c] = self.three().map(|value| self.flushed(value));
+                let op = if operation == IsaOp::VMin3F32 { MinF } else { MaxF };
+                let value = self.extreme(op, a, b);
+                let value = self.extreme(op, value, c);
+                self.result(value)
+            }
+            IsaOp::VCvtF32Ubyte0 | IsaOp::VCvtF32Ubyte1 | IsaOp::VCvtF32Ubyte2 | IsaOp::VCvtF32Ubyte3 => {
+                let byte = match operation {
+                    IsaOp::VCvtF32Ubyte0 => 0,
+                    IsaOp::VCvtF32Ubyte1 => 1,
+                    IsaOp::VCvtF32Ubyte2 => 2,
+                    _ => 3,
+                };
+                let value = self.source(0);
+                let value = self.shifted(Shr, value, 8 * byte);
+                let value = self.with_constant(And, value, 255, !0);
+                let value = self.graph.node(Node::FloatOfSigned(value));
+                self.result(value)
+            }
+            IsaOp::VCvtF32I32 => {
+                let value = self.source(0);
+                let value = self.graph.node(Node::FloatOfSigned(value));
+                self.graph.needs_mode32 = true;
+                self.result(value)
+            }
+            _ => self.comparison(operation),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! A run's phases: what comes next begins when all lanes have done what comes before.
+
+use std::ops::Range;
+
+use super::LONGEST;
+use super::forms::{self, Scalar, Store};
+use super::graph::Graph;
+use crate::op::{Kind, Op};
+
+/// Some whole instructions of a run.
+pub struct Phase {
+    /// Their micro-ops, of the run's.
+    pub ops: Range<usize>,
+    pub what: What,
+}
+
+pub enum What {
+    /// What each lane computes, without regard to the others.
+    Lanes(Graph),
+    Store(Store),
+    Scalar(Scalar),
+    /// What the wave has stored is seen by all before what comes next ([`crate::scalar::wait`]).
+    Fence,
+}
+
+impl What {
+    /// What a micro-op is that is all of its instruction.
+    fn of(op: &Op, scatters: bool) -> Option<What> {
+        if op.kind == Kind::FENCE {
+            return Some(What::Fence);
+        }
+        forms::store(op, scatters).map(What::Store).or_else(|| forms::scalar_form(op).map(What::Scalar))
+    }
+}
+
+/// Where the next instruction's micro-ops begin.
+pub fn after_instruction(ops: &[Op], at: usize) -> usize {
+    let inst = ops[at].inst;
+    ops[at..].iter().position(|op| op.inst != inst).map_or(ops.len(), |more| at + more)
+}
+
+/// What native code is made for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Terms {
+    pub wave64: bool,
+    /// f32 arithmetic has zeros for denormals ([`crate::mode::Mode::flushes32`]).
+    pub flushes: bool,
+    /// Stores need not go to neighbouring words.
+    pub scatters: bool,
+}
+
+/// The run of whole instructions that begins at a micro-op, and its phases.
+pub fn next_run(ops: &[Op], start: usize, terms: Terms) -> (usize, Vec<Phase>) {
+    let (mut phases, mut at) = (Vec::new(), start);
+    while at < ops.len() && at - start < LONGEST {
+        let (end, graph) = lanes(ops, at, start + LONGEST, terms);
+        if end > at {
+            phases.push(Phase { ops: at - start..end - start, what: What::Lanes(graph) });
+            at = end;
+        }
+        let Some(op) = ops.get(at) else { break };
+        let end = after_instruction(ops, at);
+        match What::of(op, terms.scatters).filter(|_| end == at + 1) {
+            Some(what) => phases.push(Phase { ops: at - start..end - start, what }),
+            None => break,
+        }
+        at = end;
+    }
+    (at, phases)
+}
+
+/// The instructions without stores that begin at a micro-op.
+fn lanes(ops: &[Op], start: usize, longest: usize, terms: Terms) -> (usize, Graph) {
+    let empty = || Graph::new(terms.flushes);
+    let wave64 = terms.wave64;
+    let graph_of = |range: Range<usize>| {
+        let mut graph = empty();
+        ops[range].iter().try_for_each(|op| forms::add(&mut graph, op, wave64)).map(|()| graph)
+    };
+    let mut graph = empty();
+    let mut end = start;
+    while end < ops.len() && end < longest {
+        let next = after_instruction(ops, end);
+        if ops[end..next].iter().try_for_each(|op| forms::add(&mut graph, op, wave64)).is_err() {
+            // Without what the foreign instruction has left in the graph.
+            graph = graph_of(start..end).unwrap_or_default();
+            break;
+        }
+        end = next;
+    }
+    graph.rows.retain(|&row, _| !forms::is_temporary(row));
+    (end, graph)
+}
