@@ -20,6 +20,8 @@
     AS(amdgpu_bo_free, luthierFree)         \
     AS(amdgpu_bo_va_op, luthierMap)         \
     AS(amdgpu_bo_cpu_map, luthierHostMap)   \
+    AS(amdgpu_bo_set_metadata, luthierNote) \
+    AS(amdgpu_bo_query_info, luthierQuery)  \
     AS(drmCommandWriteRead, luthierCommand)
 #define AS(name, driver) \
     __attribute__((naked)) void name(void) { __asm__("jmp *driver_" #driver "(%rip)"); }
@@ -36,5 +38,3 @@ __attribute__((constructor)) static void find_driver(void) {
 
 NOT_HERE(amdgpu_device_initialize)
 NOT_HERE(amdgpu_device_deinitialize)
-NOT_HERE(amdgpu_bo_query_info)
-NOT_HERE(amdgpu_bo_set_metadata)

@@ -54,6 +54,7 @@ static void *of_runtime(const char *name) {
     }
 WAITS(hsa_signal_wait_scacquire)
 WAITS(hsa_signal_wait_relaxed)
+WAITS(hsa_signal_wait_acquire)
 
 #define CHANGES(name)                                                                                    \
     void name(signal_t signal, int64_t value) {                                                          \
@@ -64,13 +65,37 @@ WAITS(hsa_signal_wait_relaxed)
     }
 CHANGES(hsa_signal_store_relaxed)
 CHANGES(hsa_signal_store_screlease)
+CHANGES(hsa_signal_store_release)
 CHANGES(hsa_signal_silent_store_relaxed)
 CHANGES(hsa_signal_silent_store_screlease)
-CHANGES(hsa_signal_add_relaxed)
-CHANGES(hsa_signal_add_scacq_screl)
-CHANGES(hsa_signal_subtract_relaxed)
-CHANGES(hsa_signal_subtract_screlease)
-CHANGES(hsa_signal_subtract_scacq_screl)
+
+#define EXCHANGES(name)                                                                                  \
+    int64_t name(signal_t signal, int64_t value) {                                                       \
+        static __typeof__(&name) real;                                                                   \
+        if (real == NULL) real = NEXT(name);                                                             \
+        int64_t old = real(signal, value);                                                               \
+        if (has_driver()) changed(signal.handle);                                                        \
+        return old;                                                                                      \
+    }
+#define COMPARES(name)                                                                                   \
+    int64_t name(signal_t signal, int64_t expected, int64_t value) {                                     \
+        static __typeof__(&name) real;                                                                   \
+        if (real == NULL) real = NEXT(name);                                                             \
+        int64_t old = real(signal, expected, value);                                                     \
+        if (has_driver()) changed(signal.handle);                                                        \
+        return old;                                                                                      \
+    }
+// Each of them with every order of memory; the last three are the names of HSA 1.0.
+#define ORDERS(AS, name) \
+    AS(name##_relaxed) AS(name##_scacquire) AS(name##_screlease) AS(name##_scacq_screl) \
+    AS(name##_acquire) AS(name##_release) AS(name##_acq_rel)
+ORDERS(CHANGES, hsa_signal_add)
+ORDERS(CHANGES, hsa_signal_subtract)
+ORDERS(CHANGES, hsa_signal_and)
+ORDERS(CHANGES, hsa_signal_or)
+ORDERS(CHANGES, hsa_signal_xor)
+ORDERS(EXCHANGES, hsa_signal_exchange)
+ORDERS(COMPARES, hsa_signal_cas)
 
 int hsa_amd_signal_async_handler(signal_t signal, int condition, int64_t value, void *handler, void *arg) {
     static __typeof__(&hsa_amd_signal_async_handler) real;

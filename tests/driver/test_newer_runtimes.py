@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import rocm
 from places import ROOT
@@ -15,7 +16,7 @@ from places import ROOT
 DRIVER = ROOT / "python/luthier/driver"
 
 
-def functions_of(library: str) -> set[str]:
+def functions_of(library: str | Path) -> set[str]:
     listed = subprocess.run(
         ["nm", "--dynamic", "--defined-only", str(DRIVER / library)], capture_output=True, text=True, check=True
     )
@@ -28,6 +29,13 @@ def test_every_function_of_the_driver_is_one_of_libdtif_itself():
     # ROCr takes none that the library only has by way of another one.
     assert named <= functions_of("libdtif.so")
     assert {"amdgpu_bo_import", "drmCommandWriteRead"} <= functions_of("libdtif.so")
+
+
+def test_what_is_preloaded_hears_of_every_wait_for_a_signal_and_every_change():
+    runtime = next(rocm.need_rocm7().glob("usr/lib/x86_64-linux-gnu/libhsa-runtime64.so.1"))
+    changes = "(silent_)?(store|add|subtract|and|or|xor|exchange|cas)_|wait_"
+    wanted = {name for name in functions_of(runtime) if re.match(f"hsa_signal_({changes})", name)}
+    assert len(wanted) > 50 and wanted <= functions_of("libluthier-waits.so")
 
 
 # Places of fields as hsakmttypes.h of ROCm 7 has them.

@@ -18,7 +18,7 @@ TARGETS = ("gfx906", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx115
 _FEWER = {
     "arrays": ("gfx90a",),
     "pools": ("gfx90a", "gfx942", "gfx1100", "gfx1201"),
-    "devices": ("gfx90a",),
+    "devices": ("gfx90a", "gfx942", "gfx1100"),
     "mistakes": ("gfx942", "gfx1201"),
 }
 
@@ -32,18 +32,7 @@ def program(name: str):
     return rocm.hip7(name, _FEWER.get(name, TARGETS))
 
 
-#: Hangs since the thunk says KFD 1.15, which memory apart from addresses needs: docs/limits.md.
-_HANGS = pytest.mark.xfail(run=False, reason="memory that processes share by hipIpc on ROCm 7")
-
-
-@pytest.mark.parametrize(
-    "name, case",
-    [
-        pytest.param(name, case, marks=[_HANGS] if case == "interprocess" else [])
-        for name, cases in CASES.items()
-        for case in cases
-    ],
-)
+@pytest.mark.parametrize("name, case", [(name, case) for name, cases in CASES.items() for case in cases])
 def test_hip_program_has_right_results(name, case):
     # Code of an object version that both runtimes load.
     module = str(rocm.code_object("vecadd"))
@@ -53,9 +42,18 @@ def test_hip_program_has_right_results(name, case):
 
 @pytest.mark.parametrize("target", [target for target in TARGETS if target != "gfx90a"])
 def test_kernels_and_streams_have_right_results_on_other_processors(target):
-    for name, cases in (("kernels", CASES["kernels"]), ("streams", ("several", "graphs")), ("memory", ("copies_on_device",))):
+    for name, cases in (
+        ("kernels", CASES["kernels"]),
+        ("streams", ("several", "graphs")),
+        ("memory", ("copies_on_device", "pitched", "volume")),
+    ):
         for case in cases:
             assert f"{case}: passed" in rocm.passes(program(name), case, target=target), case
+
+
+@pytest.mark.parametrize("target", _FEWER["devices"][1:])
+def test_processes_share_memory_on_other_processors(target):
+    assert "interprocess: passed" in rocm.passes(program("devices"), "interprocess", target=f"{target},2")
 
 
 APART = (

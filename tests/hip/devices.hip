@@ -169,26 +169,37 @@ static void interprocess() {
     CHECK(pipe(to) == 0 && pipe(from) == 0);
     pid_t child = fork();
     CHECK(child >= 0);
-    hipIpcMemHandle_t handle;
+    // The second lies somewhere inside of what the runtime has allocated.
+    hipIpcMemHandle_t handles[2];
     char byte = 0;
     if (child == 0) {
-        CHECK(read(to[0], &handle, sizeof handle) == sizeof handle);
-        int *p;
-        HIP(hipIpcOpenMemHandle((void **)&p, handle, hipIpcMemLazyEnablePeerAccess));
-        increment<<<20, 256>>>(p, N);
-        HIP(hipDeviceSynchronize());
-        HIP(hipIpcCloseMemHandle(p));
-        CHECK(write(from[1], &byte, 1) == 1);
+        // So that the parent's end is heard of.
+        close(to[1]);
+        CHECK(read(to[0], handles, sizeof handles) == sizeof handles);
+        for (int round = 0; round < 2; round++) {
+            int *p[2];
+            for (int i = 0; i < 2; i++) HIP(hipIpcOpenMemHandle((void **)&p[i], handles[i], hipIpcMemLazyEnablePeerAccess));
+            for (int i = 0; i < 2; i++) increment<<<20, 256>>>(p[i], N);
+            HIP(hipDeviceSynchronize());
+            for (int i = 0; i < 2; i++) HIP(hipIpcCloseMemHandle(p[i]));
+            CHECK(write(from[1], &byte, 1) == 1);
+        }
         _exit(0);
     }
-    int *p, status;
+    int *p[2], status;
     std::vector<int> v = numbers(N), w(N);
-    HIP(hipMalloc(&p, N * 4));
-    HIP(hipMemcpy(p, v.data(), N * 4, hipMemcpyHostToDevice));
-    HIP(hipIpcGetMemHandle(&handle, p));
-    CHECK(write(to[1], &handle, sizeof handle) == sizeof handle && read(from[0], &byte, 1) == 1);
-    HIP(hipMemcpy(w.data(), p, N * 4, hipMemcpyDeviceToHost));
-    for (int i = 0; i < N; i++) CHECK(w[i] == i + 1);
+    for (int i = 0; i < 2; i++) {
+        HIP(hipMalloc(&p[i], N * 4));
+        HIP(hipMemcpy(p[i], v.data(), N * 4, hipMemcpyHostToDevice));
+        HIP(hipIpcGetMemHandle(&handles[i], p[i]));
+    }
+    CHECK(write(to[1], handles, sizeof handles) == sizeof handles);
+    for (int round = 0; round < 2; round++) CHECK(read(from[0], &byte, 1) == 1);
+    for (int i = 0; i < 2; i++) {
+        HIP(hipMemcpy(w.data(), p[i], N * 4, hipMemcpyDeviceToHost));
+        for (int k = 0; k < N; k++) CHECK(w[k] == k + 2);
+        HIP(hipFree(p[i]));
+    }
     CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 

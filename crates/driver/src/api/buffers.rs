@@ -11,6 +11,7 @@ use libc::{c_int, c_void};
 use super::{address, put, with};
 use crate::abi::{GraphicsResource, Status};
 use crate::log::log;
+use crate::memory::{Note, PAGE};
 
 /// libdrm's type of handle that is a DMA-BUF's file, and the one that is the kernel's number.
 const OF_FILE: u32 = 2;
@@ -18,6 +19,8 @@ const OF_KERNEL: u32 = 1;
 /// What `amdgpu_bo_va_op` is to do.
 const MAP: u32 = 1;
 const UNMAP: u32 = 2;
+/// The bit of `HSA_REGISTER_MEM_FLAGS` that asks for an address.
+const WITH_ADDRESS: u32 = 1;
 /// `DRM_AMDGPU_GEM_MMAP`.
 const WHERE_TO_MAP: u64 = 1;
 
@@ -57,7 +60,7 @@ pub unsafe extern "C" fn hsaKmtGetAMDGPUDeviceHandle(node: u32, handle: *mut *co
     })
 }
 
-/// A DMA-BUF of memory that has no address. All of it: the offset is 0.
+/// A DMA-BUF of all of the memory that an address or a handle is in.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsaKmtExportDMABufHandle(
     memory: *mut c_void,
@@ -69,16 +72,17 @@ pub unsafe extern "C" fn hsaKmtExportDMABufHandle(
         if file.is_null() || offset.is_null() {
             return Err(Status::InvalidParameter);
         }
-        let made = s.memory.export(address(memory), size)?;
+        let (made, from) = s.memory.export(address(memory), size)?;
         // SAFETY: as above.
         unsafe {
             put(file, made)?;
-            put(offset, 0)
+            put(offset, from)
         }
     })
 }
 
-/// Memory that another process has exported, or this one. It has no address; buffers of graphics have none here either.
+/// Memory that another process has exported, or this one. For no GPU it has no address, which is how the runtime asks for
+/// memory that it maps later.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hsaKmtRegisterGraphicsHandleToNodes(
     file: u64,
@@ -86,13 +90,28 @@ pub unsafe extern "C" fn hsaKmtRegisterGraphicsHandleToNodes(
     nodes: u64,
     _list: *const u32,
 ) -> Status {
+    // SAFETY: hsakmt.h's contract.
+    unsafe { import(file, resource, nodes != 0) }
+}
+
+/// The same, with an address if one is asked for. Which GPUs see it is told when it is mapped.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hsaKmtRegisterGraphicsHandleToNodesExt(
+    file: u64,
+    resource: *mut GraphicsResource,
+    _nodes: u64,
+    _list: *const u32,
+    flags: u32,
+) -> Status {
+    // SAFETY: as above.
+    unsafe { import(file, resource, flags & WITH_ADDRESS != 0) }
+}
+
+unsafe fn import(file: u64, resource: *mut GraphicsResource, with_address: bool) -> Status {
     with(|s| {
-        if nodes != 0 {
-            return Err(Status::NotSupported);
-        }
         let fd = c_int::try_from(file).map_err(|_| Status::InvalidHandle)?;
-        let (address, size, node) = s.memory.adopt(fd)?;
-        log!(s.config, "{size} bytes of node {node} are imported");
+        let (address, size, node) = if with_address { s.memory.import_file(fd) } else { s.memory.adopt(fd) }?;
+        log!(s.config, "{size} bytes of node {node} are imported: {address:#x}");
         // SAFETY: as above.
         unsafe { put(resource, GraphicsResource { address, size, metadata: 0, metadata_size: 0, node }) }
     })
@@ -133,6 +152,41 @@ pub unsafe extern "C" fn luthierExport(buffer: *const c_void, kind: u32, number:
         s.memory.place_of(address(buffer))?;
         // SAFETY: as above.
         unsafe { put(number, u32::try_from(address(buffer)).map_err(|_| Status::InvalidHandle)?) }
+    })
+}
+
+/// libdrm's `amdgpu_bo_info`.
+#[repr(C)]
+pub struct Information {
+    size: u64,
+    alignment: u64,
+    heap: u32,
+    flags: u64,
+    note: Note,
+}
+
+/// libdrm's number of a GPU's memory.
+const VRAM: u32 = 4;
+
+/// `amdgpu_bo_set_metadata`: ROCr notes a number by which another process knows that it has the right memory.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn luthierNote(buffer: *const c_void, note: *const Note) -> c_int {
+    drm(|s| {
+        if note.is_null() {
+            return Err(Status::InvalidParameter);
+        }
+        // SAFETY: the caller has the structure.
+        s.memory.set_note(address(buffer), &unsafe { note.read_unaligned() })
+    })
+}
+
+/// `amdgpu_bo_query_info`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn luthierQuery(buffer: *const c_void, information: *mut Information) -> c_int {
+    drm(|s| {
+        let (size, note) = s.memory.note(address(buffer))?;
+        // SAFETY: as above.
+        unsafe { put(information, Information { size, alignment: PAGE, heap: VRAM, flags: 0, note }) }
     })
 }
 

@@ -19,7 +19,6 @@ not_supported! {
     hsaKmtSVMSetAttr
     hsaKmtSVMGetAttr
     /// Buffers of graphics APIs: there are no graphics.
-    hsaKmtRegisterGraphicsHandleToNodesExt
     hsaKmtMapGraphicHandle
     hsaKmtUnmapGraphicHandle
     /// Debuggers.

@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use super::map::Mapping;
-use super::vram::{self, Place, Vram};
+use super::vram::{self, Note, Place, Vram};
 use super::{Memory, PAGE, Table, lock, span};
 use crate::abi::{Status, flags};
 use luthier_emulator::memory::{Span, unwritten};
@@ -31,6 +31,8 @@ pub struct Piece {
     exported: u32,
     /// Of another process.
     foreign: bool,
+    /// Nothing but buffers holds it: it goes with the last of them.
+    of_buffers: bool,
 }
 
 /// A piece at an address.
@@ -180,16 +182,16 @@ impl Memory {
         Some(Ok(()))
     }
 
-    /// A file handle by which a piece can be had, here and in other processes.
-    pub fn export(&self, handle: u64, size: u64) -> Result<RawFd, Status> {
+    /// A file handle by which a piece can be had; `None` if this is no piece's handle.
+    pub(super) fn export_piece(&self, handle: u64, size: u64) -> Result<Option<RawFd>, Status> {
         let mut table = lock(&self.table);
-        let piece = table.apart.pieces.get_mut(&handle).ok_or(Status::NotSupported)?;
+        let Some(piece) = table.apart.pieces.get_mut(&handle) else { return Ok(None) };
         if size > piece.len() {
             return Err(Status::InvalidParameter);
         }
         let file = vram::export(&piece.file, &piece.place)?;
         piece.exported += 1;
-        Ok(file.into_raw_fd())
+        Ok(Some(file.into_raw_fd()))
     }
 
     /// What a file handle names, which the program has from a process or from itself: handle, size and node.
@@ -199,18 +201,15 @@ impl Memory {
             return Err(Status::InvalidHandle);
         }
         let mut table = lock(&self.table);
-        let handle = match table.apart.known(&place) {
-            Some(handle) => handle,
-            None => table.adopt(Piece::of(Arc::new(file), place, flags::NO_ADDRESS, false, true)?),
-        };
+        let handle = table.adopt_file(file, place, false)?;
         Ok((handle, place.len, place.node))
     }
 
-    /// libdrm's import: a node's GPU gets a piece, as a buffer. Gives the buffer and its size.
+    /// libdrm's import: a node's GPU gets what a file handle names, as a buffer. Gives the buffer and its size.
     pub fn open_buffer(&self, node: u32, fd: RawFd) -> Result<(u64, u64), Status> {
-        let (_, place) = vram::import(fd)?;
+        let (file, place) = vram::import(fd)?;
         let mut table = lock(&self.table);
-        let piece = table.apart.known(&place).ok_or(Status::InvalidHandle)?;
+        let piece = table.adopt_file(file, place, true)?;
         if let Some(piece) = table.apart.pieces.get_mut(&piece) {
             piece.exported = piece.exported.saturating_sub(1);
         }
@@ -221,7 +220,14 @@ impl Memory {
     }
 
     pub fn close_buffer(&self, buffer: u64) -> Result<(), Status> {
-        lock(&self.table).apart.buffers.remove(&buffer).map(|_| ()).ok_or(Status::InvalidHandle)
+        let mut table = lock(&self.table);
+        let Buffer { piece, .. } = table.apart.buffers.remove(&buffer).ok_or(Status::InvalidHandle)?;
+        let is_held = table.apart.buffers.values().any(|other| other.piece == piece);
+        if !is_held && table.apart.pieces.get(&piece).is_some_and(|piece| piece.of_buffers) {
+            // Where it is mapped it stays until it is taken from there.
+            table.apart.pieces.remove(&piece);
+        }
+        Ok(())
     }
 
     /// The file that a buffer lies in, and where.
@@ -229,6 +235,20 @@ impl Memory {
         let table = lock(&self.table);
         let (_, piece) = table.apart.buffer(buffer)?;
         Ok((piece.file.as_raw_fd(), piece.place.offset))
+    }
+
+    /// Notes something of what a buffer is, which all that have it can ask for.
+    pub fn set_note(&self, buffer: u64, note: &Note) -> Result<(), Status> {
+        let table = lock(&self.table);
+        let (_, piece) = table.apart.buffer(buffer)?;
+        vram::set_note(&piece.file, &piece.place, note)
+    }
+
+    /// What was noted, and how large what the buffer is of is.
+    pub fn note(&self, buffer: u64) -> Result<(u64, Note), Status> {
+        let table = lock(&self.table);
+        let (_, piece) = table.apart.buffer(buffer)?;
+        Ok((piece.len(), vram::note(&piece.file, &piece.place)?))
     }
 
     /// Where the host has a buffer.
@@ -290,11 +310,24 @@ impl Memory {
 impl Piece {
     fn of(file: Arc<OwnedFd>, place: Place, flags: u32, counted: bool, foreign: bool) -> Result<Piece, Status> {
         let mapping = Mapping::of_piece(&file, place.offset, place.len).ok_or(Status::NoMemory)?;
-        Ok(Piece { mapping: Arc::new(mapping), file, place, flags, counted, exported: 0, foreign })
+        Ok(Piece { mapping: Arc::new(mapping), file, place, flags, counted, exported: 0, foreign, of_buffers: false })
     }
 }
 
 impl Table {
+    /// The handle of what a file handle names: of what is here already, or of another process's, or of memory that has an address
+    /// in this one. If it is for a buffer only, it lives as long as buffers of it.
+    fn adopt_file(&mut self, file: OwnedFd, place: Place, for_buffer: bool) -> Result<u64, Status> {
+        if let Some(handle) = self.apart.known(&place) {
+            if let Some(piece) = self.apart.pieces.get_mut(&handle) {
+                piece.of_buffers &= for_buffer;
+            }
+            return Ok(handle);
+        }
+        let piece = Piece::of(Arc::new(file), place, flags::NO_ADDRESS, false, true)?;
+        Ok(self.adopt(Piece { of_buffers: for_buffer, ..piece }))
+    }
+
     fn adopt(&mut self, piece: Piece) -> u64 {
         let handle = piece.mapping.start();
         self.apart.pieces.insert(handle, piece);

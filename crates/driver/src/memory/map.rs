@@ -4,6 +4,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::OnceLock;
 
 use super::PAGE;
+use super::vram::Place;
 
 /// What is unmapped behind each block: an overrun by less is caught, the host's too.
 const GUARD: u64 = 1 << 16;
@@ -15,7 +16,7 @@ pub struct Mapping {
     /// With the guard.
     whole: u64,
     /// What backs them, if another process may have them too.
-    pub file: OnceLock<OwnedFd>,
+    pub file: OnceLock<(OwnedFd, Place)>,
 }
 
 fn raw(address: u64) -> *mut libc::c_void {
@@ -56,22 +57,15 @@ impl Mapping {
         Mapping::reserve_at(address, len)
     }
 
-    /// The bytes of a file that is shared.
-    pub fn of_file(file: OwnedFd, len: u64) -> Option<Mapping> {
-        let mapping = Mapping::of_piece(&file, 0, len)?;
-        mapping.file.set(file).ok()?;
-        Some(mapping)
-    }
-
-    /// The same for bytes from an offset on, of a file that is kept elsewhere.
+    /// The bytes of a file from an offset on.
     pub fn of_piece(file: &OwnedFd, offset: u64, len: u64) -> Option<Mapping> {
         let mapping = Mapping::reserve(len, PAGE)?;
         mapping.show(file, offset, len).then_some(mapping)
     }
 
     /// Puts a file's bytes where the block's are.
-    pub fn attach(&self, file: OwnedFd, len: u64) -> bool {
-        self.show(&file, 0, len) && self.file.set(file).is_ok()
+    pub fn attach(&self, file: OwnedFd, place: Place) -> bool {
+        self.show(&file, place.offset, place.len) && self.file.set((file, place)).is_ok()
     }
 
     fn show(&self, file: &OwnedFd, offset: u64, len: u64) -> bool {

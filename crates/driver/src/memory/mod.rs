@@ -13,6 +13,7 @@ mod view;
 mod vram;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::os::fd::{IntoRawFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -24,9 +25,10 @@ use crate::config::Config;
 use crate::topology::host_memory;
 use apart::Apart;
 use map::Mapping;
-use vram::Vram;
+use vram::{Place, Vram};
 
 pub use view::{Access, View};
+pub use vram::Note;
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
@@ -461,23 +463,53 @@ impl Memory {
     /// `hsaKmtShareMemory`: from now on another process can have it too.
     pub fn share(&self, address: u64, size: u64) -> Result<SharedHandle, Status> {
         let table = lock(&self.table);
-        let start = table.block_at(address).map(|(start, _)| start).filter(|&start| start == address);
-        let block = start.and_then(|start| table.blocks.get(&start)).ok_or(Status::InvalidHandle)?;
+        let (start, block) = table.block_at(address).ok_or(Status::InvalidHandle)?;
+        if start != address {
+            return Err(Status::InvalidHandle);
+        }
         if size.next_multiple_of(PAGE) > block.len {
             return Err(Status::InvalidParameter);
         }
-        share::export(&block.mapping, block.len)
+        share::name(&block.mapping, block.len, block.node)
+    }
+
+    /// `hsaKmtExportDMABufHandle` of memory with or without an address: a file handle by which it can be had, here and in other
+    /// processes, and where in the file's memory the address is.
+    pub fn export(&self, address: u64, size: u64) -> Result<(RawFd, u64), Status> {
+        if let Some(file) = self.export_piece(address, size)? {
+            return Ok((file, 0));
+        }
+        let table = lock(&self.table);
+        let found = table.block_at(address).filter(|(_, block)| block.flags & flags::SCRATCH == 0);
+        let (start, block) = found.ok_or(Status::NotSupported)?;
+        if address.checked_add(size).is_none_or(|end| end > start + block.len) {
+            return Err(Status::InvalidParameter);
+        }
+        let file = share::export(&block.mapping, block.len, block.node)?;
+        Ok((file.into_raw_fd(), address - start))
     }
 
     /// `hsaKmtRegisterSharedHandle`: where another process's memory is here, and its size.
     pub fn import(&self, handle: &SharedHandle) -> Result<(u64, u64), Status> {
-        let (mapping, len) = share::import(handle)?;
+        self.settle(share::import(handle)?).map(|(start, len, _)| (start, len))
+    }
+
+    /// The same by a file handle; gives the node, too.
+    pub fn import_file(&self, fd: RawFd) -> Result<(u64, u64, u32), Status> {
+        self.settle(share::adopt(fd)?)
+    }
+
+    fn settle(&self, (mapping, place): (Mapping, Place)) -> Result<(u64, u64, u32), Status> {
+        let Place { len, node, .. } = place;
+        if node >= self.config.nodes() {
+            return Err(Status::InvalidHandle);
+        }
         let start = mapping.start();
         let block = Block {
             mapping: Arc::new(mapping),
             len,
             asked: len,
-            node: 0,
+            node,
             flags: flags::HOST_ACCESS,
             kind: pointer::SHARED,
             mapped: 0,
@@ -486,7 +518,7 @@ impl Memory {
             counted: false,
         };
         lock(&self.table).blocks.insert(start, block);
-        Ok((start, len))
+        Ok((start, len, node))
     }
 }
 

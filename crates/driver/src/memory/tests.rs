@@ -119,7 +119,18 @@ fn shared_memory_has_the_same_bytes_in_both_places() {
         assert_eq!(byte(at).read_volatile(), 9);
     }
     assert_eq!(memory.import(&[1; 8]).err(), Some(Status::InvalidHandle));
+    // By a file handle, from an address inside: the same bytes again, which stay when the first owner has freed them.
+    let (fd, from) = memory.export(at + PAGE, PAGE).expect("a handle");
+    let (third, _, node) = memory.import_file(fd).expect("the same memory");
+    assert_eq!((from, node, memory.export(at, 4 << 20).err()), (PAGE, 1, Some(Status::InvalidParameter)));
+    memory.free(at).expect("is there");
+    // SAFETY: mapped, and the handle is this test's.
+    unsafe {
+        assert_eq!((byte(third).read_volatile(), byte(other + 2_000_000).read_volatile()), (9, 7));
+        libc::close(fd);
+    }
     memory.deregister(other).expect("is there");
+    memory.deregister(third).expect("is there");
 }
 
 #[test]
@@ -127,7 +138,7 @@ fn memory_and_addresses_are_made_apart_and_put_together() {
     let memory = memory("gfx90a,2");
     let at = memory.reserve(16 * PAGE, PAGE, None).expect("room");
     let piece = memory.create(1, 2 * PAGE, 0).expect("room");
-    let fd = memory.export(piece, 2 * PAGE).expect("a handle");
+    let (fd, _) = memory.export(piece, 2 * PAGE).expect("a handle");
     let buffers = [1, 2].map(|node| memory.open_buffer(node, fd).expect("ours").0);
     let (one, two) = (view(&memory, 1), view(&memory, 2));
     memory.put_buffer(buffers[0], 0, 2 * PAGE, at + PAGE).expect("reserved");
@@ -179,7 +190,7 @@ fn memory_without_an_address_counts_and_ends_with_its_last_owner() {
     let byte = |at: u64| std::ptr::with_exposed_provenance_mut::<u8>(at as usize);
     // SAFETY: a piece's handle is where the driver has it.
     unsafe { byte(piece).write_volatile(7) };
-    let fd = memory.export(piece, 40 << 20).expect("a handle");
+    let (fd, _) = memory.export(piece, 40 << 20).expect("a handle");
     assert_eq!(memory.adopt(fd), Ok((piece, 40 << 20, 1)));
     let (there, len, node) = other.adopt(fd).expect("as another process");
     memory.free(piece).expect("there");

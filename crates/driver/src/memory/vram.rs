@@ -72,6 +72,29 @@ impl Vram {
     }
 }
 
+/// What the runtime notes of a buffer (libdrm's `amdgpu_bo_metadata`), for all that have it.
+pub type Note = [u8; 280];
+/// Where that is in the page in front of a piece.
+const NOTE: u64 = 64;
+
+/// # Errors
+/// The host has no memory.
+pub fn set_note(file: &OwnedFd, place: &Place, note: &Note) -> Result<(), Status> {
+    let file = File::from(file.try_clone().map_err(|_| Status::NoMemory)?);
+    file.write_all_at(note, place.offset - PAGE + NOTE).map_err(|_| Status::NoMemory)
+}
+
+/// Zeros if there is none.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn note(file: &OwnedFd, place: &Place) -> Result<Note, Status> {
+    let mut note = [0; 280];
+    let file = File::from(file.try_clone().map_err(|_| Status::NoMemory)?);
+    file.read_exact_at(&mut note, place.offset - PAGE + NOTE).map_err(|_| Status::Error)?;
+    Ok(note)
+}
+
 /// A file handle of its own for one piece, as a DMA-BUF is.
 pub fn export(file: &OwnedFd, place: &Place) -> Result<OwnedFd, Status> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());

@@ -1,6 +1,7 @@
 //! SDMA: queues of copies, fills and what keeps them in order.
 
 use luthier_abi::Signal;
+use luthier_isa::Generation;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::blit::{Place, Plan, Source, carry_out};
@@ -198,21 +199,44 @@ fn copy(queue: &Queue, from: u64, to: u64, size: u64) -> Result<(), Trouble> {
     }
 }
 
+/// Bits of the numbers in a packet that copies a box: of x and y, of z, where the pitch of rows begins, and of that of slices.
+struct BoxFormat {
+    xy: u32,
+    z: u32,
+    pitch: u32,
+    slice: u32,
+}
+
+impl BoxFormat {
+    const OLDER: BoxFormat = BoxFormat { xy: 14, z: 11, pitch: 13, slice: 28 };
+    const GFX12: BoxFormat = BoxFormat { xy: 16, z: 14, pitch: 16, slice: 32 };
+
+    fn of(queue: &Queue) -> &'static BoxFormat {
+        match queue.gpu.config().target.generation() {
+            Generation::Gfx12 | Generation::Gfx1250 => &BoxFormat::GFX12,
+            _ => &BoxFormat::OLDER,
+        }
+    }
+}
+
+fn low(word: u32, bits: u32) -> u64 {
+    u64::from(word) & ((1 << bits) - 1)
+}
+
 /// A box of elements between two images with pitches of their own.
 fn copy_rect(queue: &Queue, w: &[u32; DWORDS]) -> Result<(), Trouble> {
-    let element = 1u64 << (w[0] >> 29);
+    let (element, BoxFormat { xy, z, pitch, slice }) = (1u64 << (w[0] >> 29), BoxFormat::of(queue));
     // Base, bytes of a row and of a slice, and where in it the box begins.
     let side = |at: usize| {
         let base = u64::from(w[at]) | u64::from(w[at + 1]) << 32;
-        let row = (u64::from(w[at + 3] >> 13) + 1) * element;
-        let slice = (u64::from(w[at + 4] & 0xfff_ffff) + 1) * element;
-        let (x, y) = (u64::from(w[at + 2] & 0x3fff), u64::from(w[at + 2] >> 16 & 0x3fff));
-        let z = u64::from(w[at + 3] & 0x7ff);
+        let row = (u64::from(w[at + 3] >> pitch) + 1) * element;
+        let slice = (low(w[at + 4], *slice) + 1) * element;
+        let (x, y, z) = (low(w[at + 2], *xy), low(w[at + 2] >> 16, *xy), low(w[at + 3], *z));
         Place { start: base.wrapping_add(x * element + y * row + z * slice), row, slice }
     };
     let (from, to) = (side(1), side(6));
-    let width = (u64::from(w[11] & 0x3fff) + 1) * element;
-    let (rows, slices) = (u64::from(w[11] >> 16 & 0x3fff) + 1, u64::from(w[12] & 0x7ff) + 1);
+    let width = (low(w[11], *xy) + 1) * element;
+    let (rows, slices) = (low(w[11] >> 16, *xy) + 1, low(w[12], *z) + 1);
     let plan = Plan { width, rows, slices, to, from: Source::Memory(from) };
     if queue.gpu.config().idle || carry_out(&queue.gpu.view, &plan).is_some() {
         return Ok(());

@@ -22,7 +22,7 @@ use crate::log::log;
 use crate::memory::View;
 pub use plan::{Place, Plan, Source};
 
-use kind::{Kind, Offsets};
+use kind::{Kind, Offsets, Shape};
 
 /// Kernel objects that are remembered.
 const MOST: usize = 4096;
@@ -98,10 +98,11 @@ fn perform(view: &View, blit: &Blit, launch: &Launch) -> bool {
         Ok(place) => unsafe { std::slice::from_raw_parts(place, blit.offsets.bytes) }.to_vec(),
         Err(_) => return false,
     };
-    if !blit.offsets.are_zero(&arguments) {
+    let shape = Shape { grid: launch.packet.grid, workgroup: launch.packet.workgroup };
+    if !blit.offsets.agree(&arguments, &shape) {
         return false;
     }
-    Plan::of(blit.kind, &arguments, launch.packet.grid).is_some_and(|plan| carry_out(view, &plan).is_some())
+    Plan::of(blit.kind, &arguments, &shape).is_some_and(|plan| carry_out(view, &plan).is_some())
 }
 
 /// Moves the bytes. `None` if that cannot be done in one go; nothing has happened then.

@@ -1,6 +1,6 @@
 //! Which bytes a launch of one of HIP's copying kernels moves.
 
-use super::kind::{Kind, half_word, word};
+use super::kind::{Kind, Shape, half_word, word};
 
 /// A box of bytes in memory: where it begins, and from one row and slice to the next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,11 +34,15 @@ pub struct Plan {
 const LONGEST_PATTERN: u64 = 256;
 
 impl Plan {
-    /// What a launch of `grid` work-items with these arguments does. `None`: less than all of it, nothing, or in an order
-    /// that matters.
-    pub fn of(kind: Kind, arguments: &[u8], grid: [u32; 3]) -> Option<Plan> {
+    /// What a launch with these arguments does. `None`: less than all of it, nothing, or in an order that matters.
+    pub fn of(kind: Kind, arguments: &[u8], shape: &Shape) -> Option<Plan> {
         let a = |at: usize| word(arguments, at);
-        let reaches = |sizes: [u64; 3]| (0..3).all(|i| sizes[i] <= u64::from(grid[i]));
+        let h = |at: usize| half_word(arguments, at).map(u64::from);
+        let reaches = |sizes: [u64; 3]| (0..3).all(|i| sizes[i] <= u64::from(shape.grid[i]));
+        // Work-items of the x axis do all of `count` things, each those that lie `step` apart.
+        let step_over = |count: u64, step: u64, workgroup: u64| {
+            (workgroup == u64::from(shape.workgroup[0]) && step != 0 && reaches([count.min(step), 1, 1])).then_some(())
+        };
         match kind {
             Kind::Linear => {
                 let (size, remain) = (a(32)?, half_word(arguments, 40)?);
@@ -96,6 +100,37 @@ impl Plan {
                 };
                 Plan { width, rows, slices: 1, to: Place { start, row, slice: 0 }, from }.checked()
             }
+            Kind::Stepped => {
+                let (to, size, rest) = (a(8)?, a(16)?, h(24)?);
+                let unit = if h(28)? == 16 { 16 } else { 4 };
+                let words = a(32)?.checked_sub(to)?.div_ceil(unit);
+                step_over(words, h(40)?, h(44)?)?;
+                let bytes = words.checked_mul(unit)?;
+                let whole = rest == 0 || size.checked_sub(rest) == Some(bytes);
+                whole.then_some(())?;
+                Plan::linear(a(0)?, to, bytes.checked_add(rest)?)
+            }
+            Kind::SteppedFill => {
+                let (start, elements, step) = (a(0)?, h(16)?, h(32)?);
+                let unit = match h(20)? {
+                    unit @ (2 | 4 | 8 | 16) => unit,
+                    _ => 1,
+                };
+                let len = elements.checked_mul(unit).filter(|len| (1..=LONGEST_PATTERN).contains(len))?;
+                // Patterns that begin elsewhere would lie over one another.
+                step.is_multiple_of(elements).then_some(())?;
+                let count = a(24)?.checked_sub(start)?.div_ceil(len);
+                step_over(count, step / elements, h(36)?)?;
+                let to = Place { start, row: 0, slice: 0 };
+                Plan {
+                    width: count.checked_mul(len)?,
+                    rows: 1,
+                    slices: 1,
+                    to,
+                    from: Source::Pattern { start: a(8)?, len },
+                }
+                .checked()
+            }
         }
     }
 
@@ -136,6 +171,10 @@ impl Plan {
 mod tests {
     use super::*;
 
+    fn of(grid: [u32; 3]) -> Shape {
+        Shape { grid, workgroup: [64, 1, 1] }
+    }
+
     fn arguments(words: &[(usize, u64)]) -> Vec<u8> {
         let mut bytes = vec![0; 128];
         for &(at, value) in words {
@@ -147,7 +186,7 @@ mod tests {
     #[test]
     fn last_work_item_of_a_copy_moves_what_remains() {
         let given = arguments(&[(0, 0x1000), (8, 0x2000), (16, 5), (24, 9), (32, 11), (40, 3)]);
-        let plan = Plan::of(Kind::Linear, &given, [256, 1, 1]).expect("possible");
+        let plan = Plan::of(Kind::Linear, &given, &of([256, 1, 1])).expect("possible");
         assert_eq!((plan.width, plan.to.start), (43, 0x2009));
         assert_eq!(plan.from, Source::Memory(Place { start: 0x1005, row: 0, slice: 0 }));
     }
@@ -155,8 +194,8 @@ mod tests {
     #[test]
     fn launch_that_does_not_reach_the_end_is_left_to_the_kernel() {
         let given = arguments(&[(0, 0x1000), (8, 0x2000), (32, 300), (40, 4)]);
-        assert_eq!(Plan::of(Kind::LinearAligned, &given, [256, 1, 1]), None);
-        assert!(Plan::of(Kind::LinearAligned, &given, [300, 1, 1]).is_some());
+        assert_eq!(Plan::of(Kind::LinearAligned, &given, &of([256, 1, 1])), None);
+        assert!(Plan::of(Kind::LinearAligned, &given, &of([300, 1, 1])).is_some());
     }
 
     #[test]
@@ -174,8 +213,8 @@ mod tests {
                 (112, 2),
             ])
         };
-        assert_eq!(Plan::of(Kind::Rect, &rect(19), [32, 16, 2]), None);
-        let plan = Plan::of(Kind::Rect, &rect(20), [32, 16, 2]).expect("possible");
+        assert_eq!(Plan::of(Kind::Rect, &rect(19), &of([32, 16, 2])), None);
+        let plan = Plan::of(Kind::Rect, &rect(20), &of([32, 16, 2])).expect("possible");
         assert_eq!(plan.extent(&plan.to), Some(640 + 9 * 20 + 20));
         assert_eq!(plan.offsets(plan.to).nth(11), Some(640 + 20));
     }
@@ -184,14 +223,39 @@ mod tests {
     fn sizes_that_no_memory_has_are_left_to_the_kernel() {
         for size in [0, u64::MAX, 1 << 62] {
             let given = arguments(&[(0, 0x1000), (8, 0x2000), (32, size), (40, 16)]);
-            assert_eq!(Plan::of(Kind::LinearAligned, &given, [u32::MAX, 1, 1]), None, "{size}");
+            assert_eq!(Plan::of(Kind::LinearAligned, &given, &of([u32::MAX, 1, 1])), None, "{size}");
         }
     }
 
     #[test]
     fn a_fill_takes_the_widest_pointer_that_it_is_given() {
         let given = arguments(&[(0, 0x100), (16, 0x3000), (32, 0x50), (40, 2), (48, 7), (56, 100)]);
-        let plan = Plan::of(Kind::Fill, &given, [256, 1, 1]).expect("possible");
+        let plan = Plan::of(Kind::Fill, &given, &of([256, 1, 1])).expect("possible");
         assert_eq!((plan.to.start, plan.width, plan.from), (0x301c, 800, Source::Pattern { start: 0x50, len: 8 }));
+    }
+
+    #[test]
+    fn work_items_that_step_move_all_words_and_what_remains() {
+        let pair = |low: u64, high: u64| low | high << 32;
+        // 75 words of 16 bytes and 3 bytes, by 64 work-items that step by 64.
+        let given = |step, workgroup, rest| {
+            let (sizes, steps) = (pair(rest, 16), pair(step, workgroup));
+            arguments(&[(0, 0x1000), (8, 0x2000), (16, 1203), (24, sizes), (32, 0x2000 + 1200), (40, steps)])
+        };
+        let plan = Plan::of(Kind::Stepped, &given(64, 64, 3), &of([64, 1, 1])).expect("possible");
+        assert_eq!((plan.width, plan.to.start), (1203, 0x2000));
+        for (step, workgroup, rest) in [(65, 64, 3), (64, 32, 3), (0, 64, 3), (64, 64, 4)] {
+            assert_eq!(Plan::of(Kind::Stepped, &given(step, workgroup, rest), &of([64, 1, 1])), None);
+        }
+    }
+
+    #[test]
+    fn a_fill_that_steps_writes_whole_patterns() {
+        let pair = |low: u64, high: u64| low | high << 32;
+        // Patterns of three words, as many as begin within 100 bytes.
+        let given = |step| arguments(&[(0, 0x1000), (8, 0x50), (16, pair(3, 4)), (24, 0x1064), (32, pair(step, 64))]);
+        let plan = Plan::of(Kind::SteppedFill, &given(192), &of([64, 1, 1])).expect("possible");
+        assert_eq!((plan.width, plan.from), (108, Source::Pattern { start: 0x50, len: 12 }));
+        assert_eq!(Plan::of(Kind::SteppedFill, &given(100), &of([64, 1, 1])), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use luthier_emulator::Packet;
 
-use super::kind::Kind;
+use super::kind::{Kind, Shape};
 use super::{Blit, carry_out, packet_with};
 use crate::abi::Status;
 use crate::memory::Memory;
@@ -25,9 +25,13 @@ enum Value {
     Number(u64),
     /// The address of something in the memory of the trial.
     At(usize),
+    /// Two of four bytes.
+    Two(u32, u32),
+    /// One of four bytes, and the work-items of a workgroup along x.
+    AndWorkgroup(u32),
 }
 
-use Value::{At, Number as N};
+use Value::{AndWorkgroup, At, Number as N, Two};
 
 const COPY: &[Case] = &[
     (&[(0, At(SOURCE)), (8, At(DESTINATION)), (16, N(8)), (24, N(4)), (32, N(301)), (40, N(3))], [512, 1, 1]),
@@ -101,6 +105,96 @@ const FILL_2D: &[Case] = &[
     ),
 ];
 
+/// More words than work-items, fewer, and without a rest.
+const STEPPED: &[Case] = &[
+    (
+        &[
+            (0, At(SOURCE)),
+            (8, At(DESTINATION)),
+            (16, N(9603)),
+            (24, Two(3, 16)),
+            (32, At(DESTINATION + 9600)),
+            (40, AndWorkgroup(512)),
+        ],
+        [512, 1, 1],
+    ),
+    (
+        &[
+            (0, At(SOURCE)),
+            (8, At(DESTINATION)),
+            (16, N(2401)),
+            (24, Two(1, 4)),
+            (32, At(DESTINATION + 2400)),
+            (40, AndWorkgroup(256)),
+        ],
+        [256, 1, 1],
+    ),
+    (
+        &[
+            (0, At(SOURCE)),
+            (8, At(DESTINATION)),
+            (16, N(400)),
+            (24, Two(0, 4)),
+            (32, At(DESTINATION + 400)),
+            (40, AndWorkgroup(256)),
+        ],
+        [256, 1, 1],
+    ),
+];
+/// Elements of 16, 8, 4, 2 and 1 bytes.
+const STEPPED_FILL: &[Case] = &[
+    (
+        &[
+            (0, At(DESTINATION)),
+            (8, At(PATTERN)),
+            (16, Two(1, 16)),
+            (24, At(DESTINATION + 9600)),
+            (32, AndWorkgroup(512)),
+        ],
+        [512, 1, 1],
+    ),
+    (
+        &[
+            (0, At(DESTINATION)),
+            (8, At(PATTERN)),
+            (16, Two(2, 8)),
+            (24, At(DESTINATION + 6400)),
+            (32, AndWorkgroup(512)),
+        ],
+        [256, 1, 1],
+    ),
+    (
+        &[
+            (0, At(DESTINATION + 4)),
+            (8, At(PATTERN)),
+            (16, Two(1, 4)),
+            (24, At(DESTINATION + 404)),
+            (32, AndWorkgroup(256)),
+        ],
+        [256, 1, 1],
+    ),
+    (
+        &[
+            (0, At(DESTINATION + 2)),
+            (8, At(PATTERN)),
+            (16, Two(3, 2)),
+            (24, At(DESTINATION + 2400)),
+            (32, AndWorkgroup(768)),
+        ],
+        [256, 1, 1],
+    ),
+    (
+        &[
+            (0, At(DESTINATION + 1)),
+            (8, At(PATTERN)),
+            (16, Two(1, 1)),
+            (24, At(DESTINATION + 600)),
+            (32, AndWorkgroup(256)),
+        ],
+        [256, 1, 1],
+    ),
+];
+
 fn cases(kind: Kind) -> &'static [Case] {
     match kind {
         Kind::Linear => COPY,
@@ -108,6 +202,8 @@ fn cases(kind: Kind) -> &'static [Case] {
         Kind::Rect | Kind::RectAligned => RECT,
         Kind::Fill => FILL,
         Kind::Fill2D => FILL_2D,
+        Kind::Stepped => STEPPED,
+        Kind::SteppedFill => STEPPED_FILL,
     }
 }
 
@@ -160,8 +256,9 @@ pub fn agrees(queue: &Queue, blit: &Blit, packet: &luthier_abi::Packet, launch: 
     let given = unsafe { std::slice::from_raw_parts(given, size) }.to_vec();
     let Ok(ground) = Ground::new(&gpu.view.memory) else { return false };
     cases(blit.kind).iter().all(|(values, grid)| {
-        let Some(arguments) = filled_in(&given, blit.kind, values, ground.1) else { return false };
-        let Some(plan) = Plan::of(blit.kind, &arguments, *grid) else { return false };
+        let shape = Shape { grid: *grid, workgroup: launch.packet.workgroup };
+        let Some(arguments) = filled_in(&given, blit, values, ground.1, &shape) else { return false };
+        let Some(plan) = Plan::of(blit.kind, &arguments, &shape) else { return false };
         let prepare = || {
             ground.sow(PATTERN);
             ground.put(ARGUMENTS, &arguments);
@@ -185,19 +282,22 @@ pub fn agrees(queue: &Queue, blit: &Blit, packet: &luthier_abi::Packet, launch: 
     })
 }
 
-/// The arguments of a launch with those of a case; hidden ones stay.
-fn filled_in(given: &[u8], kind: Kind, values: &[(usize, Value)], ground: u64) -> Option<Vec<u8>> {
-    let mut arguments = given.to_vec();
+/// The arguments of a launch with those of a case, and with what hidden ones say of its size; the other hidden ones stay.
+fn filled_in(given: &[u8], blit: &Blit, values: &[(usize, Value)], ground: u64, shape: &Shape) -> Option<Vec<u8>> {
+    let (kind, mut arguments) = (blit.kind, given.to_vec());
     arguments.get_mut(..kind.bytes())?.fill(0);
     for &(at, value) in values.iter().filter(|(at, _)| *at < kind.bytes()) {
         let value = match value {
             N(number) => number,
             At(place) => ground + place as u64,
+            Two(low, high) => u64::from(low) | u64::from(high) << 32,
+            AndWorkgroup(low) => u64::from(low) | u64::from(shape.workgroup[0]) << 32,
         };
         // The last argument has only four bytes if nothing is behind it.
         let room = arguments.get_mut(at..)?;
         let len = room.len().min(8);
         room[..len].copy_from_slice(&value.to_le_bytes()[..len]);
     }
+    blit.offsets.fill_in(&mut arguments, shape);
     Some(arguments)
 }

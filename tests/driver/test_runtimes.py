@@ -1,0 +1,122 @@
+"""The programs of tests/hip on both runtimes and many processors: what docs/audit/runtimes.md tells of. A deep run:
+``LUTHIER_RUNTIMES=1``, or the numbers and processors that are to be tried, ``LUTHIER_RUNTIMES=7:gfx942,7:gfx1201``. With
+``LUTHIER_RUNTIMES_TABLE`` rows of the table go to the end of the file of that name."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import rocm
+from hip_programs import CASES
+
+PROCESSORS = {
+    "5": ("gfx900", "gfx906", "gfx908", "gfx90a", "gfx90c", "gfx1010", "gfx1030", "gfx1035"),
+    "7": ("gfx906", "gfx90a", "gfx942", "gfx950", "gfx1030", "gfx1100", "gfx1151", "gfx1201"),
+}
+WANTED = os.environ.get("LUTHIER_RUNTIMES", "")
+ALL = [f"{runtime}:{target}" for runtime, targets in PROCESSORS.items() for target in targets]
+#: What stops a program, by its name, the runtime and the beginnings of processors' names.
+REFUSED = {
+    ("arrays", "7"): {
+        "gfx94": "operation not supported",
+        "gfx95": "operation not supported",
+        "gfx11": "SW_MODE",
+        "gfx12": "SW_MODE",
+    },
+}
+#: Of arrays, those that are tiled.
+TILED = {"plane", "volumes", "layers", "surfaces"}
+
+
+def built(runtime: str, name: str) -> Path:
+    return rocm.hip7(name, PROCESSORS["7"]) if runtime == "7" else rocm.hip(name, "O3", PROCESSORS["5"])
+
+
+def refusal(name: str, case: str, runtime: str, target: str) -> str | None:
+    """What is said where the runtime or the device refuses a case by name."""
+    for start, said in REFUSED.get((name, runtime), {}).items():
+        if target.startswith(start) and (case in TILED or said != "SW_MODE"):
+            return said
+    return None
+
+
+def tell(runtime: str, target: str, passed: int, refused: int) -> None:
+    if table := os.environ.get("LUTHIER_RUNTIMES_TABLE"):
+        release = {"5": "5.2.3", "7": "7.2.4"}[runtime]
+        with open(table, "a") as file:
+            file.write(f"| {release} | {target} | {passed} | {refused} |\n")
+
+
+@pytest.mark.parametrize("one", ALL if WANTED in ("", "1") else WANTED.split(","))
+def test_every_case_has_right_results_or_is_refused_by_name(one):
+    if not WANTED:
+        pytest.skip("a deep run: LUTHIER_RUNTIMES=1 runs tests/hip on both runtimes and sixteen processors")
+    runtime, target = one.split(":")
+    if runtime == "5":
+        rocm.need("hipcc")
+    failed, passed, refused = {}, 0, 0
+    for name, cases in CASES.items():
+        program = built(runtime, name)
+        for case in cases:
+            module = str(rocm.code_object("vecadd", target))
+            done = rocm.mock(program, case, target=f"{target},2", MODULE=module)
+            said = refusal(name, case, runtime, target)
+            if said is not None and done.returncode != 0 and said in done.stderr:
+                refused += 1
+            elif said is None and done.returncode == 0 and f"{case}: passed" in done.stdout:
+                passed += 1
+            else:
+                failed[f"{name} {case}"] = (done.returncode, done.stderr[-600:])
+    tell(runtime, target, passed, refused)
+    assert not failed, failed
+
+
+@pytest.mark.parametrize("runtime", PROCESSORS)
+def test_processes_that_are_killed_leave_nothing_and_disturb_no_other(runtime):
+    """Processes die by SIGKILL at any time of their lives, two at once, while a third has to end well.
+    ``LUTHIER_DRIVER_KILLS=300`` is a deep run."""
+    if runtime == "5":
+        rocm.need("hipcc")
+    programs = {name: built(runtime, name) for name in ("streams", "memory", "kernels")}
+    command = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a,2", "--"]
+
+    def left() -> set[str]:
+        # Python's multiprocessing has semaphores there, of tests that run meanwhile.
+        return {name for name in os.listdir("/dev/shm") if not name.startswith("sem.mp-")}
+
+    random.seed(1)
+    before, groups = left(), []
+    for n in range(int(os.environ.get("LUTHIER_DRIVER_KILLS", "3"))):
+        name, case = ("streams", "threads") if n % 2 else ("memory", "many_allocations")
+        words = [*command, str(programs[name]), case]
+        doomed = [
+            subprocess.Popen(
+                words, env=rocm.ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+            )
+            for _ in range(2)
+        ]
+        time.sleep(random.uniform(0, 1.5))
+        for process in doomed:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            groups.append(process.pid)
+        if n % 10 == 0:
+            assert "lds: passed" in rocm.passes(programs["kernels"], "lds")
+    time.sleep(0.5)
+    alive = [group for group in groups if _is_alive(group)]
+    assert alive == [] and left() <= before
+
+
+def _is_alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
