@@ -18,6 +18,8 @@ TARGETS = {
     "gfx1151": [32, 64],
     "gfx1200": [32],
     "gfx1201": [32, 64],
+    "gfx1250": [32],
+    "gfx1251": [32],
 }
 _GFX10 = ("gfx1010", "gfx1030")
 
@@ -256,6 +258,49 @@ _RDNA4_WAVE32 = [
     ),
 ]
 
+_DENSE = "v_wmma_f32_16x16x32_f16 v[16:23], v[24:31], v[32:39], v[40:47]"
+_BYTES = "v_wmma_i32_16x16x64_iu8 v[16:23], v[24:31], v[32:39], v[40:47]"
+_SPARSE = "v_swmmac_f32_16x16x64_f16 v[16:23], v[24:31], v[32:47], v48"
+_MIXED = (
+    "v_wmma_scale_f32_16x16x128_f8f6f4 v[16:23], v[24:35], v[36:51], v[52:59], v1, v1 "
+    "matrix_a_fmt:MATRIX_FMT_FP6 matrix_b_fmt:MATRIX_FMT_FP8"
+)
+_NARROW = (
+    "v_wmma_f32_16x16x128_f8f6f4 v[16:23], v[24:31], v[32:43], v[44:51] matrix_a_fmt:MATRIX_FMT_FP4 matrix_b_fmt:MATRIX_FMT_FP6"
+)
+_ADD = "v_add_f32 v9, v10, v10"
+_GFX1250 = [
+    *(("matrix-result-use", f"{first}; v_add_f32 v1, v1, v20") for first in (_DENSE, _BYTES, _SPARSE, _MIXED, _NARROW)),
+    *(("matrix-factor-overwrite", f"{first}; v_add_f32 v25, v1, v1") for first in (_DENSE, _BYTES, _SPARSE, _MIXED, _NARROW)),
+    ("matrix-factor-overwrite", f"{_SPARSE}; v_mov_b32 v48, 0"),
+    ("matrix-result-use", f"{_DENSE}; v_add_f32 v23, v1, v1"),
+    ("matrix-result-use", f"{_DENSE}; v_readlane_b32 s4, v23, 0"),
+    ("matrix-result-use", f"{_DENSE}; v_dual_mov_b32 v8, v16 :: v_dual_mov_b32 v9, v10"),
+    ("matrix-result-use", f"{_BYTES}; s_mov_b32 s4, 0; {_ADD}; global_load_b32 v60, v1, s[8:9]; {_ADD}; v_add_f32 v1, v1, v20"),
+    ("matrix-result-factor", f"{_BYTES}; {_DENSE.replace('v[24:31]', 'v[16:23]').replace('v[16:23], ', 'v[48:55], ', 1)}"),
+    ("matrix-result-factor", f"{_SPARSE}; v_wmma_f32_16x16x4_f32 v[48:55], v[16:17], v[2:3], v[48:55]"),
+    (
+        "matrix-result-factor",
+        "v_wmma_f32_16x16x4_f32 v[16:23], v[24:25], v[26:27], v[16:23]; " + _DENSE.replace("v[24:31]", "v[16:23]"),
+    ),
+    (None, "v_wmma_f32_16x16x4_f32 v[16:23], v[24:25], v[26:27], v[16:23]; v_add_f32 v24, v16, v16"),
+    (None, f"{_DENSE}; v_wmma_f32_16x16x32_f16 v[24:31], v[32:39], v[32:39], v[16:23]"),
+    (None, f"{_DENSE}; v_add_f32 v40, v1, v1"),
+    (None, f"{_BYTES}; " + f"{_ADD}; " * 8 + "v_add_f32 v1, v1, v20"),
+    (None, f"{_DENSE}; global_load_b32 v16, v1, s[8:9]"),
+    ("transcendental-use", "v_exp_f32 v10, v11; s_mov_b32 s4, 0; v_add_f32 v12, v1, v10"),
+    ("transcendental-use", "v_tanh_bf16 v10, v11; v_add_f32 v12, v1, v10"),
+    ("transcendental-use", "v_rcp_f64 v[10:11], v[12:13]; v_add_f32 v1, v1, v11"),
+    ("transcendental-use", f"v_exp_f32 v30, v11; {_DENSE}"),
+    ("transcendental-use", "v_s_exp_f32 s4, s5; v_add_f32 v1, v1, s4"),
+    ("transcendental-overwrite", "v_exp_f32 v10, v11; v_add_f32 v11, v1, v1"),
+    ("transcendental-overwrite", "v_exp_f32 v10, s4; v_readfirstlane_b32 s4, v1"),
+    (None, "v_exp_f32 v10, v11; v_exp_f32 v12, v10"),
+    (None, f"v_exp_f32 v10, v11; {_ADD}; v_add_f32 v12, v1, v10".replace("v9, v10, v10", "v9, v1, v1")),
+    (None, "v_exp_f32 v10, v11; v_mov_b32 v10, 0"),
+    ("cmpx-permlane", "v_cmpx_eq_u32_e32 v1, v1; v_permlane16_swap_b32 v10, v11"),
+]
+
 
 def pairs(target: str, wave: int) -> list[tuple[str | None, list[str]]]:
     rows = list(_GFX9 if _is_gfx9(target) else [])
@@ -270,6 +315,8 @@ def pairs(target: str, wave: int) -> list[tuple[str | None, list[str]]]:
         "gfx1030": _RDNA1_AND_2 + _RDNA2,
         "gfx1100": _RDNA3_AND_4 + _FIRST_RDNA3,
         "gfx1151": _RDNA3_AND_4 + [(None, text) for _, text in _FIRST_RDNA3],
+        "gfx1250": _RDNA3_AND_4 + _GFX1250,
+        "gfx1251": _RDNA3_AND_4 + _GFX1250,
         "gfx1200": _RDNA3_AND_4 + _RDNA4 + _RDNA4_WAVE32,
         "gfx1201": _RDNA3_AND_4 + _RDNA4 + (_RDNA4_WAVE32 if wave == 32 else []),
     }[target]
@@ -357,9 +404,29 @@ _RDNA_POOL = [
 ]
 
 
+# LLVM 22 does not look for transcendental instructions beside matrix instructions, and of several matrix instructions that
+# are waited for it asks one alone how long it takes: each has registers of its own here.
+_GFX1250_POOL = [
+    "v_exp_f32 {x}, {x}",
+    "v_add_f32 {x}, {x}, {x}",
+    "v_wmma_f32_16x16x32_f16 {v8}, v[72:79], {v8}, v[80:87]",
+    "v_wmma_f32_16x16x32_f16 v[88:95], {v8}, {v8}, v[80:87]",
+    "v_wmma_f32_16x16x128_fp8_bf8 {v8}, v[40:55], v[40:55], v[80:87]",
+    "v_wmma_f32_16x16x4_f32 v[88:95], {v2}, {v2}, v[80:87]",
+    "v_wmma_i32_16x16x64_iu8 v[24:31], v[72:79], v[24:31], v[80:87]",
+    "v_add_f32 {y}, {y}, {y}",
+    "v_swmmac_f32_16x16x64_f16 v[64:71], v[72:79], v[32:47], {z}",
+    "v_add_f32 {z}, {z}, {z}",
+    "global_load_b32 v60, v1, s[8:9]",
+]
+_OWN = {"x": (56, 60), "y": (24, 32), "z": (64, 68)}
+
+
 def pool(target: str, wave: int) -> list[str]:
     """Templates for :func:`fill`."""
     templates = list(_POOL)
+    if target in ("gfx1250", "gfx1251"):
+        return [t for t in templates if "v_exp" not in t] + _RDNA_POOL + _GFX1250_POOL
     if _is_gfx9(target):
         return templates + _GFX9_POOL + _MATRIX_POOL.get(target, [])
     templates += _RDNA_POOL
@@ -384,6 +451,8 @@ def fill(rng: random.Random, template: str, target: str, wave: int) -> str:
             low = 10 if kind == "v" else 0
             first = low + (rng.randrange(7) if words == 1 else 2 * rng.randrange(3))
             return f"{kind}{first}" if words == 1 else f"{kind}[{first}:{first + words - 1}]"
+        if kind in _OWN:
+            return f"v{rng.randrange(*_OWN[kind])}"
         if kind == "s":
             return f"s{rng.choice((4, 5, 6, 7))}"
         if kind == "m":
@@ -391,7 +460,7 @@ def fill(rng: random.Random, template: str, target: str, wave: int) -> str:
         wide = wave == 64
         return {"vcc": "vcc" if wide else "vcc_lo", "exec": "exec" if wide else "exec_lo", "b": "b64" if wide else "b32"}[kind]
 
-    text = re.sub(r"\{(vcc|exec|v|a|s|m|b)(\d*)\}", register, template)
+    text = re.sub(r"\{(vcc|exec|v|a|s|m|b|x|y|z)(\d*)\}", register, template)
     if template.startswith("v_mfma"):
         # The accumulator is the result, or lies apart from it.
         result, accumulator = (

@@ -101,7 +101,6 @@ EXHIBITS = (
         NOTHING_WAITS,
         write_back,
         targets=("gfx942", "gfx950"),
-        missed="a gap: strict mode takes a write-back for done when the accesses before it are, and does not ask for a wait behind it",
     ),
     Exhibit(
         "llvm_loop_wait",
@@ -164,7 +163,6 @@ EXHIBITS = (
         NOTHING_WAITS,
         floats(32.0, 32),
         ("gfx1250",),
-        missed="a gap: of gfx1250's matrix instructions strict mode knows no hazards",
     ),
     Exhibit(
         "llvm_scalar_gfx12",

@@ -14,6 +14,9 @@ pub const WINDOW: usize = 20;
 /// The code of [`NULL`] on RDNA1 and RDNA2.
 const NULL_CODE: u32 = 125;
 
+/// VALU instructions beside which gfx1250's longest matrix instructions run.
+const LONGEST_BESIDE: usize = 9;
+
 /// In front of one instruction.
 const MOST_WAITS: usize = 8;
 
@@ -32,6 +35,8 @@ impl Cures {
         let cures: &[Cure] = match self.mode.target().generation() {
             generation if generation.is_gfx9_family() => &[],
             Generation::Gfx10 => &[Cure::Vector, Cure::Scalar, Cure::VmVsrc, Cure::SaSdst, Cure::Stores],
+            // Nothing there ends with time.
+            Generation::Gfx1250 => return self.insts(ops, Cure::Vector),
             // The vector instruction is one that may read a result too early.
             _ => &[Cure::VaVdst, Cure::VmVsrc, Cure::SaSdst, Cure::Vector],
         };
@@ -59,6 +64,11 @@ impl Cures {
         self.mode.target().generation() >= Generation::Gfx11
     }
 
+    fn vector_nop(&self) -> Result<Inst, EncodeError> {
+        let missing = EncodeError::NoField { mnemonic: Op::VNop.name(), field: Field::Simm16 };
+        Ok(Inst::new(self.mode.plain(Op::VNop).ok_or(missing)?))
+    }
+
     /// What makes a hazard of this kind end.
     pub fn insts(&self, ops: &Operations, cure: Cure) -> Result<Vec<Inst>, EncodeError> {
         let with = |op: Op, value: u32| {
@@ -70,16 +80,22 @@ impl Cures {
         let depctr = Op::SWaitcntDepctr;
         let inst = match cure {
             Cure::Nop => ops.nop(1)?,
+            Cure::VectorNop => self.vector_nop()?,
             // An identity under any EXEC, unless a memory result lands in between; v_nop would be dropped.
-            Cure::VectorNop | Cure::Vector => match self.idle {
-                Some(idle) => ops.vector_mov(idle, one(idle))?,
-                None => {
+            Cure::Vector => {
+                let mut insts = Vec::new();
+                if self.idle.is_none() {
                     let all = Wait { vmcnt: Some(0), lgkmcnt: Some(0), expcnt: Some(0), ..Wait::default() };
-                    let mut insts = all.instructions(self.mode)?;
-                    insts.push(ops.vector_mov(Reg::vgpr(0), one(Reg::vgpr(0)))?);
-                    return Ok(insts);
+                    insts.extend(all.instructions(self.mode)?);
                 }
-            },
+                // A matrix instruction may still be at work on the register.
+                if self.mode.target().generation() == Generation::Gfx1250 {
+                    insts.extend(vec![self.vector_nop()?; LONGEST_BESIDE]);
+                }
+                let idle = self.idle.unwrap_or(Reg::vgpr(0));
+                insts.push(ops.vector_mov(idle, one(idle))?);
+                return Ok(insts);
+            }
             // To nowhere, since any other scalar may be about to be loaded.
             Cure::Scalar => Inst::build(ops.s_mov_b32, &[NULL, small(0)])?,
             Cure::VmVsrc => with(depctr, 0xffe3)?,

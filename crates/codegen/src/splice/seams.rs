@@ -5,8 +5,8 @@
 
 use std::rc::Rc;
 
-use luthier_isa::hazard::{Facts, Hazards, Remedy, Scalars};
-use luthier_isa::{EncodeError, Field, Flags, Inst, Mode, Reg, RegSet};
+use luthier_isa::hazard::{Cure, Facts, Hazards, Remedy, Scalars};
+use luthier_isa::{EncodeError, Field, Flags, Generation, Inst, Mode, Reg, RegSet};
 use luthier_lifter::InFlight;
 
 use super::issued::{Issued, Ways};
@@ -293,6 +293,11 @@ impl<'a> Seam<'a> {
             if way.iter().any(|i| i.info().flags.contains(Flags::MFMA)) {
                 self.stepped(&way).held().for_each(|range| busy.insert_range(range));
             }
+            if self.mode.target().generation() == Generation::Gfx1250 {
+                let matrix = way.iter().filter(|i| i.info().flags.contains(Flags::WMMA));
+                let operands = matrix.flat_map(|i| i.operands().filter_map(|(_, value)| value.reg()));
+                operands.for_each(|range| busy.insert_range(range));
+            }
             if let Some(last) = way.last().filter(|i| i.info().flags.intersects(Flags::STORE | Flags::ATOMIC)) {
                 let data = last.operand_in(Field::Vdata).and_then(|o| o.reg());
                 data.filter(|range| range.count > 2).into_iter().for_each(|range| busy.insert_range(range));
@@ -352,6 +357,7 @@ impl<'a> Seam<'a> {
     fn remedy(&mut self, ops: &Operations, remedy: Remedy, out: &mut Vec<Inst>) -> Result<(), EncodeError> {
         let insts = match remedy {
             Remedy::States(n) => vec![ops.nop(n)?],
+            Remedy::Vectors(n, Cure::VectorNop) => self.cures.insts(ops, Cure::VectorNop)?.repeat(n as usize),
             Remedy::Vectors(_, cure) | Remedy::Cure(cure) => self.cures.insts(ops, cure)?,
         };
         insts.into_iter().for_each(|inst| self.put(inst, out));
@@ -382,7 +388,8 @@ impl<'a> Seam<'a> {
 fn worst(states: &[Hazards], facts: &Facts) -> Option<Remedy> {
     let all = states.iter().filter_map(|state| state.needed(facts)).map(|missing| missing.remedy);
     all.max_by_key(|remedy| match remedy {
-        Remedy::States(n) => *n,
-        Remedy::Vectors(..) | Remedy::Cure(_) => u32::MAX,
+        Remedy::States(n) => (0, *n),
+        Remedy::Vectors(n, _) => (1, *n),
+        Remedy::Cure(_) => (2, 0),
     })
 }

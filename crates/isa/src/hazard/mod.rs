@@ -7,8 +7,10 @@
 //! does to it, how far apart they have to be, and what in between makes it good; [`view`] tells what an instruction
 //! does. Distances are counted in wait states (one for each instruction in between, more for `s_nop`) or in VALU
 //! instructions. CDNA's matrix instructions hold their registers for as long as their shape takes ([`matrix`]); some
-//! of RDNA's hazards take three instructions ([`scalars`], [`forwarding`]).
+//! of RDNA's hazards take three instructions ([`scalars`], [`forwarding`]), and some of gfx1250's instructions run beside
+//! others ([`coexecution`]).
 
+mod coexecution;
 mod forwarding;
 mod matrix;
 mod opcode;
@@ -388,8 +390,11 @@ impl Hazards {
                         let have = self.now.saturating_sub(stamp.at + 1);
                         states = states.max(u64::from(n).saturating_sub(have));
                     }
-                    Apart::Vectors { any, .. } if self.vectors - stamp.vectors >= any => {}
-                    Apart::Vectors { .. } | Apart::Any => return Some(Remedy::Cure(rule.cure)),
+                    Apart::Vectors { any, .. } => match any.saturating_sub(self.vectors - stamp.vectors) {
+                        0 => {}
+                        left => return Some(Remedy::Vectors(left, rule.cure)),
+                    },
+                    Apart::Any => return Some(Remedy::Cure(rule.cure)),
                 }
             }
         }

@@ -80,12 +80,13 @@ impl Kind {
         match first {
             VectorWrite | PlainVectorWrite | LegacyWrite => self.vector && !self.matrix,
             VectorExec | ShiftedResult => self.vector,
-            Transcendental => self.vector && is_transcendental(self.base),
+            Transcendental | TranscendentalResult | TranscendentalSource => self.vector && is_transcendental(self.base),
             WideStore => self.device && self.flags.intersects(Flags::STORE | Flags::ATOMIC),
             SetHardwareRegister => self.base.starts_with("s_setreg"),
             ScalarM0 => self.flags.contains(Flags::SALU),
             AccumulatorWrite | AccumulatorRead => self.base.starts_with("v_accvgpr_"),
-            MatrixResult => self.flags.contains(Flags::WMMA),
+            MatrixResult | ShortMatrixResult | MiddleMatrixResult | LongMatrixResult | ShortMatrixFactor
+            | MiddleMatrixFactor | LongMatrixFactor => self.flags.contains(Flags::WMMA),
             MemoryScalarRead | LdsAccess | DeviceAccess => self.memory,
             ScalarMemoryRead => self.flags.contains(Flags::SMEM),
             ExecRead => !self.vector,
@@ -106,14 +107,22 @@ impl Kind {
             HardwareRegister => self.base.starts_with("s_setreg") || self.base == "s_getreg_b32",
             TrapReturn => self.base.starts_with("s_rfe"),
             ZeroFlag | M0 => true,
-            VectorOverwrite | VectorRead | SlowerVectorRead | VectorTouch | ScalarRead | VectorScalarResult
-            | VectorExecResult => self.vector,
+            VectorOverwrite
+            | VectorRead
+            | SlowerVectorRead
+            | VectorTouch
+            | ScalarRead
+            | VectorScalarResult
+            | VectorExecResult
+            | BesideMatrixTouch
+            | BesideMatrixOverwrite => self.vector,
+            BesideTranscendentalRead | BesideTranscendentalWrite => self.vector && !is_transcendental(self.base),
             MatrixSource | MatrixMask => self.matrix || self.base == "v_accvgpr_write_b32",
             Factor | Accumulator => self.matrix,
             MemoryVector | LdsAccess | DeviceAccess => self.memory,
             SwapSource | SwapMask => self.vector && self.base.starts_with("v_permlane"),
             AccumulatorMove => self.base.starts_with("v_accvgpr_"),
-            WmmaFactor => self.flags.contains(Flags::WMMA),
+            WmmaFactor | CoexecutingFactor => self.flags.contains(Flags::WMMA),
             DenormMode => self.base == "s_denorm_mode",
             ScalarOverwrite => self.flags.intersects(Flags::SALU | Flags::SMEM),
         }

@@ -3,7 +3,7 @@
 //! Sources: "Manually Inserted Wait States" in AMD's GCN5 and CDNA ISA manuals, "Software Data Hazard Resolution" in
 //! those of RDNA, and what LLVM 22's hazard recognizer does on each processor (tests/strict/test_hazards.py holds the table to
 //! it). What concerns the results of CDNA's matrix instructions is in [`super::matrix`], what takes three instructions in
-//! [`super::scalars`] and [`super::forwarding`].
+//! [`super::scalars`] and [`super::forwarding`]; how long gfx1250's matrix instructions take in [`super::coexecution`].
 
 use super::Cure;
 use crate::{Generation, Reg, Target, Wave};
@@ -32,6 +32,17 @@ pub enum First {
     LegacyWrite,
     /// RDNA's matrix instructions write.
     MatrixResult,
+    /// The same of gfx1250's, which run beside other VALU instructions: by how long they do ([`super::coexecution`]).
+    ShortMatrixResult,
+    MiddleMatrixResult,
+    LongMatrixResult,
+    /// What they read.
+    ShortMatrixFactor,
+    MiddleMatrixFactor,
+    LongMatrixFactor,
+    /// v_exp and its kin write, or read, a vector register or a scalar.
+    TranscendentalResult,
+    TranscendentalSource,
     /// A float atomic of device memory is under way.
     FloatAtomic,
     /// Vector memory or LDS is accessed with the help of a scalar.
@@ -45,7 +56,7 @@ pub enum First {
 }
 
 impl First {
-    pub const ALL: [First; 18] = {
+    pub const ALL: [First; 26] = {
         use First::*;
         [
             VectorWrite,
@@ -60,6 +71,14 @@ impl First {
             AccumulatorRead,
             LegacyWrite,
             MatrixResult,
+            ShortMatrixResult,
+            MiddleMatrixResult,
+            LongMatrixResult,
+            ShortMatrixFactor,
+            MiddleMatrixFactor,
+            LongMatrixFactor,
+            TranscendentalResult,
+            TranscendentalSource,
             FloatAtomic,
             MemoryScalarRead,
             ScalarMemoryRead,
@@ -78,11 +97,20 @@ impl First {
             First::WideStore => format!("a wide store is still reading {reg}"),
             First::SetHardwareRegister => format!("s_setreg has written hardware register {}", reg.index()),
             First::ScalarM0 => "a scalar instruction has written m0".into(),
-            First::Transcendental => format!("a transcendental instruction has written {reg}"),
+            First::Transcendental | First::TranscendentalResult => {
+                format!("a transcendental instruction has written {reg}")
+            }
+            First::TranscendentalSource => format!("a transcendental instruction may still be reading {reg}"),
             First::ShiftedResult => format!("a part of {reg} was written"),
             First::AccumulatorWrite => format!("v_accvgpr_write has written {reg}"),
             First::AccumulatorRead => format!("v_accvgpr_read has written {reg}"),
             First::MatrixResult => format!("a matrix instruction has written {reg}"),
+            First::ShortMatrixResult | First::MiddleMatrixResult | First::LongMatrixResult => {
+                format!("a matrix instruction is still writing {reg}")
+            }
+            First::ShortMatrixFactor | First::MiddleMatrixFactor | First::LongMatrixFactor => {
+                format!("a matrix instruction may still be reading {reg}")
+            }
             First::MemoryScalarRead | First::ScalarMemoryRead => format!("a memory access may still be reading {reg}"),
             First::ExecRead => format!("{reg} may still be being read"),
             First::LdsAccess => "LDS was accessed before a branch".into(),
@@ -135,6 +163,14 @@ pub enum Second {
     AccumulatorMove,
     /// A or B of RDNA's matrix instructions.
     WmmaFactor,
+    /// The same of those of gfx1250 that run beside other VALU instructions.
+    CoexecutingFactor,
+    /// A VALU instruction that is none of them reads or writes a vector register; writes it.
+    BesideMatrixTouch,
+    BesideMatrixOverwrite,
+    /// One that is not transcendental reads a vector register or a scalar; has it as its result.
+    BesideTranscendentalRead,
+    BesideTranscendentalWrite,
     DenormMode,
     /// A scalar instruction, or a scalar load, writes a scalar by name.
     ScalarOverwrite,
@@ -157,10 +193,23 @@ impl Second {
             DppMask | MatrixMask | CrossingMask | SwapMask | VectorExecResult => exec,
             ZeroFlag => vcc || exec,
             M0 => reg == Reg::M0,
-            DppSource | VectorOverwrite | MatrixSource | MemoryVector | VectorRead | SlowerVectorRead | VectorTouch
-            | CrossingSource | SwapSource | Factor | Accumulator | AccumulatorMove | WmmaFactor => {
-                reg.is_vgpr() || reg.is_agpr()
-            }
+            DppSource
+            | VectorOverwrite
+            | MatrixSource
+            | MemoryVector
+            | VectorRead
+            | SlowerVectorRead
+            | VectorTouch
+            | CrossingSource
+            | SwapSource
+            | Factor
+            | Accumulator
+            | AccumulatorMove
+            | WmmaFactor
+            | CoexecutingFactor
+            | BesideMatrixTouch
+            | BesideMatrixOverwrite => reg.is_vgpr() || reg.is_agpr(),
+            BesideTranscendentalRead | BesideTranscendentalWrite => reg.is_vgpr() || reg.index() < 128,
             HardwareRegister | TrapReturn | DenormMode | LdsAccess | DeviceAccess => true,
         }
     }
@@ -172,6 +221,9 @@ impl Second {
             self,
             VectorOverwrite
                 | VectorTouch
+                | BesideMatrixTouch
+                | BesideMatrixOverwrite
+                | BesideTranscendentalWrite
                 | AccumulatorMove
                 | ScalarOverwrite
                 | VectorScalarResult
@@ -281,7 +333,13 @@ fn rdna3_and_4(target: Target, _: Wave) -> bool {
     matches!(target.generation(), Generation::Gfx11 | Generation::Gfx12)
 }
 fn all_rdna_but_2(target: Target, wave: Wave) -> bool {
-    rdna1(target, wave) || rdna3_and_4(target, wave)
+    rdna1(target, wave) || rdna3_and_4(target, wave) || gfx1250(target, wave)
+}
+fn rdna3_on(target: Target, wave: Wave) -> bool {
+    rdna3_and_4(target, wave) || gfx1250(target, wave)
+}
+fn gfx1250(target: Target, _: Wave) -> bool {
+    target.generation() == Generation::Gfx1250
 }
 
 /// A row whose hazard is gone after some wait states.
@@ -300,6 +358,13 @@ const fn until(
     cure: Cure,
 ) -> Rule {
     Rule { name, on, first, second, apart: Apart::Any, since: Marks::empty(), ends, cure }
+}
+
+/// A row of gfx1250, whose hazard is gone after some VALU instructions of any kind.
+const fn beside(name: &'static str, first: First, second: Second, vectors: u32) -> Rule {
+    let none = Marks::empty();
+    let apart = Apart::Vectors { any: vectors, transcendental: u32::MAX };
+    Rule { name, on: gfx1250, first, second, apart, since: none, ends: none, cure: Cure::VectorNop }
 }
 
 const VALU: Cure = Cure::Vector;
@@ -380,5 +445,16 @@ pub static RULES: &[Rule] = &[
             VA_VDST,
         )
     },
-    until("matrix-result-factor", rdna3_and_4, First::MatrixResult, Second::WmmaFactor, Marks::VECTOR, Cure::VectorNop),
+    until("matrix-result-factor", rdna3_on, First::MatrixResult, Second::WmmaFactor, Marks::VECTOR, Cure::VectorNop),
+    beside("matrix-result-factor", First::ShortMatrixResult, Second::CoexecutingFactor, 3),
+    beside("matrix-result-factor", First::MiddleMatrixResult, Second::CoexecutingFactor, 5),
+    beside("matrix-result-factor", First::LongMatrixResult, Second::CoexecutingFactor, 9),
+    beside("matrix-result-use", First::ShortMatrixResult, Second::BesideMatrixTouch, 2),
+    beside("matrix-result-use", First::MiddleMatrixResult, Second::BesideMatrixTouch, 4),
+    beside("matrix-result-use", First::LongMatrixResult, Second::BesideMatrixTouch, 8),
+    beside("matrix-factor-overwrite", First::ShortMatrixFactor, Second::BesideMatrixOverwrite, 2),
+    beside("matrix-factor-overwrite", First::MiddleMatrixFactor, Second::BesideMatrixOverwrite, 4),
+    beside("matrix-factor-overwrite", First::LongMatrixFactor, Second::BesideMatrixOverwrite, 8),
+    beside("transcendental-use", First::TranscendentalResult, Second::BesideTranscendentalRead, 1),
+    beside("transcendental-overwrite", First::TranscendentalSource, Second::BesideTranscendentalWrite, 1),
 ];

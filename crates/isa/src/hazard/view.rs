@@ -2,6 +2,7 @@
 
 use crate::{Field, Flags, Format, Generation, Inst, Operand, Reg, Target, Wave};
 
+use super::coexecution::{Pace, pace};
 use super::matrix;
 use super::opcode::Opcode;
 use super::rules::{First, Marks, Second};
@@ -38,6 +39,11 @@ fn is_scalar(reg: Reg) -> bool {
     reg.index() < 128
 }
 
+/// A register that an operand of the VALU can name.
+fn is_operand(reg: Reg) -> bool {
+    is_vector(reg) || is_scalar(reg)
+}
+
 fn is_exec(reg: Reg) -> bool {
     matches!(reg, Reg::EXEC_LO | Reg::EXEC_HI)
 }
@@ -52,8 +58,8 @@ pub fn is_transcendental(base: &str) -> bool {
         let operation = operation.strip_suffix("_legacy").unwrap_or(operation);
         match ty {
             "f64" => matches!(operation, "rcp" | "rsq" | "sqrt"),
-            "f32" | "f16" => {
-                matches!(operation, "exp" | "log" | "rcp" | "rcp_iflag" | "rsq" | "sqrt" | "sin" | "cos")
+            "f32" | "f16" | "bf16" => {
+                matches!(operation, "exp" | "log" | "rcp" | "rcp_iflag" | "rsq" | "sqrt" | "sin" | "cos" | "tanh")
             }
             _ => false,
         }
@@ -187,6 +193,18 @@ impl<'a> View<'a> {
             || self.inst.info().format == Format::Vop3a && select & if bytes { 12 } else { 8 } != 0
     }
 
+    /// What a matrix instruction has besides its accumulator. A sparse one's third operand says which elements are there;
+    /// the accumulator may follow at once.
+    fn factors(&self) -> Vec<Reg> {
+        let index = self.base.starts_with("v_swmmac") && self.target.generation() >= Generation::Gfx12;
+        let fields = [Some(Field::Src0), Some(Field::Src1), index.then_some(Field::Src2)];
+        fields.into_iter().flatten().flat_map(|field| self.registers(field)).collect()
+    }
+    /// It runs beside others for this long.
+    fn keeps(&self, long: Pace) -> bool {
+        self.wmma && pace(self.inst) == Some(long)
+    }
+
     fn hardware_register(&self) -> Vec<Reg> {
         let id = self.inst.field(Field::Simm16).unwrap_or(0) & 0x3f;
         Reg::from_index(id as usize).into_iter().collect()
@@ -219,6 +237,16 @@ impl<'a> View<'a> {
                 only(plain && !self.base.starts_with("v_accvgpr_"), self.written(|t| t.reg.is_vgpr()))
             }
             First::MatrixResult => only(self.wmma, self.registers(Field::Vdst)),
+            First::ShortMatrixResult => only(self.keeps(Pace::Short), self.registers(Field::Vdst)),
+            First::MiddleMatrixResult => only(self.keeps(Pace::Middle), self.registers(Field::Vdst)),
+            First::LongMatrixResult => only(self.keeps(Pace::Long), self.registers(Field::Vdst)),
+            First::ShortMatrixFactor => only(self.keeps(Pace::Short), self.factors()),
+            First::MiddleMatrixFactor => only(self.keeps(Pace::Middle), self.factors()),
+            First::LongMatrixFactor => only(self.keeps(Pace::Long), self.factors()),
+            First::TranscendentalResult => {
+                only(self.transcendental, self.written(|t| !t.implicit && is_operand(t.reg)))
+            }
+            First::TranscendentalSource => only(self.transcendental, self.read(|t| !t.implicit && is_operand(t.reg))),
             First::MemoryScalarRead => only(self.is_memory(), self.read(|t| is_scalar(t.reg))),
             First::ScalarMemoryRead => only(self.is(Flags::SMEM), self.read(|t| is_scalar(t.reg))),
             First::ExecRead => only(!self.vector, self.read(|t| is_exec(t.reg))),
@@ -290,12 +318,17 @@ impl<'a> View<'a> {
                 let touched = self.reads.iter().chain(&self.writes).filter(|t| t.reg.is_agpr()).map(|t| t.reg);
                 only(matches!(self.base, "v_accvgpr_read_b32" | "v_accvgpr_write_b32"), touched.collect())
             }
-            Second::WmmaFactor => {
-                // A sparse one's third operand says which elements are there; the accumulator may follow at once.
-                let index = self.base.starts_with("v_swmmac") && self.target.generation() >= Generation::Gfx12;
-                let fields = [Some(Field::Src0), Some(Field::Src1), index.then_some(Field::Src2)];
-                only(self.wmma, fields.into_iter().flatten().flat_map(|f| self.registers(f)).collect())
+            Second::WmmaFactor => only(self.wmma, self.factors()),
+            Second::CoexecutingFactor => only(pace(self.inst).is_some(), self.factors()),
+            Second::BesideMatrixTouch => {
+                only(self.vector && !self.wmma, [vectors(), self.written(|t| is_vector(t.reg))].concat())
             }
+            Second::BesideMatrixOverwrite => only(self.vector && !self.wmma, self.written(|t| is_vector(t.reg))),
+            Second::BesideTranscendentalRead => {
+                only(self.vector && !self.transcendental, self.read(|t| !t.implicit && is_operand(t.reg)))
+            }
+            // LLVM looks at no other destination, and compiled code relies on it.
+            Second::BesideTranscendentalWrite => only(self.vector && !self.transcendental, self.registers(Field::Vdst)),
             Second::ScalarOverwrite => {
                 let scalar = self.is(Flags::SALU) || self.is(Flags::SMEM);
                 only(scalar, self.written(|t| is_scalar(t.reg) && !t.implicit))
