@@ -138,6 +138,78 @@ CASE(split_reduction) {
 }
 BOTH(split_reduction)
 
+// All threads release, and one of them tells; one counts the group in, and all threads acquire.
+CASE(all_release) {
+    u32 lane = local_x();
+    if (group_x() == 0) {
+        data[lane] = lane;
+        release();
+        if (lane == 0 && !right)
+            raise(flag, 1);
+        barrier();
+        if (lane == 0 && right)
+            raise(flag, 1);
+    } else {
+        wait_for(flag, 1);
+        acquire();
+        out[lane] = data[lane ^ 64];
+    }
+}
+BOTH(all_release)
+
+CASE(all_acquire) {
+    LDS u32 number;
+    u32 lane = local_x();
+    data[group_x() * 128 + lane] = lane;
+    release();
+    barrier();
+    if (!right)
+        acquire();
+    if (lane == 0)
+        number = ticket(flag);
+    barrier();
+    if (number == 1) {
+        if (right)
+            acquire();
+        out[lane] = data[lane ^ 64] + data[128 + (lane ^ 64)];
+    }
+}
+BOTH(all_acquire)
+
+// A wave that has acquired what its mate looked at tells it on.
+CASE(told_on) {
+    LDS u32 seen;
+    u32 lane = local_x();
+    if (group_x() == 0) {
+        data[lane] = lane;
+        release();
+        if (lane == 64 && !right)
+            raise(flag, 1);
+        barrier();
+        if (lane == 64 && right)
+            raise(flag, 1);
+    } else if (group_x() == 1) {
+        if (lane == 0) {
+            wait_for(flag, 1);
+            seen = 1;
+        }
+        barrier();
+        acquire();
+        data[128 + lane] = seen;
+        release();
+        barrier();
+        if (lane == 64)
+            raise(flag + 1, 1);
+    } else {
+        if (lane == 0)
+            wait_for(flag + 1, 1);
+        barrier();
+        acquire();
+        out[lane] = data[lane ^ 64] + data[128 + (lane ^ 64)];
+    }
+}
+BOTH(told_on)
+
 // A thread that learns that a flag was seen may write it.
 CASE(flag_reset) {
     if (local_x() != 0)
@@ -172,6 +244,9 @@ CASES = {
     "double_buffer": (1, 256),
     "split_reduction": (4, LANES),
     "flag_reset": (3, LANES),
+    "all_release": (2, 128),
+    "all_acquire": (2, 128),
+    "told_on": (3, 128),
 }
 EXPECTED = {
     "barrier_missing": np.arange(256) ^ 128,
@@ -179,6 +254,9 @@ EXPECTED = {
     "double_buffer": 4 * (np.arange(256) ^ 128) + 6,
     "split_reduction": 4 * np.arange(LANES),
     "flag_reset": np.arange(LANES) == 0,
+    "all_release": np.arange(128) ^ 64,
+    "all_acquire": 2 * (np.arange(128) ^ 64),
+    "told_on": (np.arange(128) ^ 64) + 1,
 }
 
 
@@ -211,6 +289,34 @@ def test_mended_versions_are_clean_unoptimised_and_in_any_order(name):
         for level in ("O0", "O3"):
             findings, out = run(name, "right", "gfx942", level, schedule=schedule)
             assert not findings, findings
+
+
+# What writes a cache back, and the wait for it that a release has.
+WRITE_BACKS = {
+    "gfx942": ("buffer_wbl2", "s_waitcnt"),
+    "gfx950": ("buffer_wbl2", "s_waitcnt"),
+    "gfx1250": ("global_wb", "s_wait_storecnt"),
+}
+
+
+@pytest.mark.parametrize("target", WRITE_BACKS)
+def test_a_cache_is_written_back_when_that_was_waited_for(target, tmp_path):
+    """The right release without its wait, the wait in front of the write-back instead, and as it was."""
+    write_back, wait = WRITE_BACKS[target]
+    lines = compiled.assembly(SOURCE, target).splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("scope_right:"))
+    at = next(n for n in range(start, len(lines)) if write_back in lines[n])
+    last = next(n for n in range(at, len(lines)) if "global_store" in lines[n])
+    waits = [n for n in range(at, last) if lines[n].split()[:1] == [wait]]
+    assert waits, lines[at:last]
+    without = [line for n, line in enumerate(lines) if n not in waits]
+    early = [*without[:at], *(lines[n] for n in waits), *without[at:]]
+    for text, is_right in ((lines, True), (without, False), (early, False)):
+        code = compiled.assembled("\n".join(text), target, tmp_path / f"{is_right}.hsaco")
+        data, flag, out = np.zeros(512, np.uint32), np.zeros(2, np.uint32), np.zeros(LANES, np.uint32)
+        launch = {"blocks": 2, "block": LANES, "args": [data, flag, out], "strict": True}
+        findings = lt.Device(target).run(code, "scope_right", **launch).findings
+        assert {f["kind"] for f in findings} == (set() if is_right else {"memory-race"}), findings
 
 
 def test_races_are_looked_for_only_where_wanted():

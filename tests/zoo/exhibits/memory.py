@@ -94,7 +94,7 @@ EXHIBITS = (
         "nothing to find.)",
         GLOBAL,
         components,
-        ("gfx942", "gfx950"),
+        ("gfx942", "gfx950", "gfx1201"),
     ),
     Exhibit(
         "kokkos_reduce",
@@ -116,8 +116,7 @@ EXHIBITS = (
         ),
         "PyTorch's reductions on ROCm: the block that comes last reads what the others have left without an "
         "acquire, so that its own cache may answer. argmax gave indices out of range, rarely. Mended by "
-        "`__threadfence()` in all threads of the last block; here in the thread that has counted, before the "
-        "barrier, which is where LLVM's memory model asks for it.",
+        "`__threadfence()` in all threads of the last block.",
         GLOBAL,
         last_block,
     ),

@@ -6,12 +6,12 @@ KERNEL exhibit(const u32 *in, u32 *sums, u32 *count, u32 *out) {
         __hip_atomic_store(&sums[group_x()], in[group_x()], __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
         __builtin_amdgcn_fence(__ATOMIC_RELEASE, "agent");
         last = __hip_atomic_fetch_add(count, 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT) == 3;
-#ifdef MENDED
-        __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
-#endif
     }
     barrier();
     if (last) {
+#ifdef MENDED
+        __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+#endif
         u32 sum = 0;
         for (u32 k = 0; k < 4; k++) sum += sums[k]; // found: memory-race
         out[t] = sum;

@@ -409,8 +409,9 @@ fn before(w: &mut Wave, op: &Op) -> Flow {
     strict.log.pc = op.imm2;
     strict.access = 0;
     strict.scope = (checked.scope, checked.marked);
-    if let Some(control) = checked.cache.filter(|_| strict.looks.contains(Looks::RACES)) {
-        strict.control_caches(control);
+    let cache = checked.cache.filter(|_| strict.looks.contains(Looks::RACES));
+    if let Some(control) = cache {
+        strict.invalidate_caches(control);
     }
     if let Some(message) = &checked.unallocated {
         strict.log.report(FindingKind::Unallocated, None, None, message.clone());
@@ -423,6 +424,9 @@ fn before(w: &mut Wave, op: &Op) -> Flow {
         strict.settle();
         if strict.waits.has_done() {
             strict.note_done();
+        }
+        if let Some(control) = cache {
+            strict.write_caches_back(control);
         }
     }
     let (wave, log) = (strict.wave, &mut strict.log);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::backing::Backing;
 use super::cells::{Stamp, page_of};
 use super::coherence::{ALL, INNER};
 use super::gate::Passage;
@@ -33,8 +34,7 @@ pub(super) struct Own {
     /// What was acquired from stores, by their wave, and from atomics, by word.
     from_stores: HashMap<u32, u32>,
     from_chains: HashMap<u64, u64>,
-    /// What it knew when it wrote caches back last.
-    backed: Option<Told>,
+    pub(super) backing: Backing,
     last: Option<Told>,
     /// The clock and the number of acquisitions that `mates` and `others` are of.
     as_of: (Box<[u32]>, usize),
@@ -56,7 +56,7 @@ impl Own {
             looked: HashMap::new(),
             from_stores: HashMap::new(),
             from_chains: HashMap::new(),
-            backed: None,
+            backing: Backing::default(),
             last: None,
             as_of: (Box::default(), 0),
             mates: Arc::default(),
@@ -84,6 +84,8 @@ pub struct Watched {
     acquired: Vec<Acquired>,
     /// Of them.
     version: usize,
+    /// How often others could see more of what its waves have done.
+    pub(super) backings: usize,
     /// Some wave has, by an access that is not atomic.
     pub(super) has_stored: bool,
     /// Room for what an access touches.
@@ -101,6 +103,7 @@ impl Watched {
             races,
             acquired: Vec::new(),
             version: 0,
+            backings: 0,
             has_stored: false,
             touched: Vec::new(),
         }
@@ -165,6 +168,9 @@ impl Watched {
             Some(last) if last.0 == time => last.1 = done,
             _ => dones.push((time, done)),
         }
+        if self.races.writes_back {
+            self.backings += usize::from(self.waves[usize::from(wave)].backing.settle(time, done));
+        }
     }
 
     /// What a wave had waited for up to a time of its own.
@@ -222,21 +228,11 @@ impl Watched {
     }
 
     fn told(&mut self, order: &Order, wave: u16, done: Done) -> Told {
-        let now = self.all_told(order, wave, done);
-        if !self.races.writes_back {
-            return now;
-        }
-        match &self.waves[usize::from(wave)].backed {
-            None => Told { done: [0; 3], mates: Arc::default(), others: Arc::clone(&self.races.nothing), ..now },
-            Some(backed) => {
-                let done = std::array::from_fn(|stream| done[stream].min(backed.done[stream]));
-                Told { done, ..backed.clone() }
-            }
-        }
+        if self.races.writes_back { self.backed_told(order, wave, done) } else { self.all_told(order, wave, done) }
     }
 
     /// All that a wave knows.
-    fn all_told(&mut self, order: &Order, wave: u16, done: Done) -> Told {
+    pub(super) fn all_told(&mut self, order: &Order, wave: u16, done: Done) -> Told {
         let at = usize::from(wave);
         let clock = order.clock(wave);
         let (as_of, acquisitions) = &self.waves[at].as_of;
@@ -257,12 +253,6 @@ impl Watched {
         Told { who: self.who(wave), done, first: self.first, mates, others }
     }
 
-    /// A wave has its caches written back.
-    pub fn write_back(&mut self, order: &Order, wave: u16) {
-        let issued = self.waves[usize::from(wave)].issued;
-        self.waves[usize::from(wave)].backed = Some(self.all_told(order, wave, [issued; 3]));
-    }
-
     /// A wave invalidates some caches.
     pub fn invalidate(&mut self, order: &Order, wave: u16, caches: u8, done: Done) {
         let invalidates = self.races.within.invalidates;
@@ -270,6 +260,11 @@ impl Watched {
         if invalidates && caches & INNER != 0 {
             own.fresh = order.clock(wave).into();
         }
+        own.looks.note_invalidation(order.clock(wave), caches);
+        if let Some(known) = self.learned_from_mates(wave) {
+            self.note(order, wave, known);
+        }
+        let own = &mut self.waves[usize::from(wave)];
         if own.looked.is_empty() {
             return;
         }

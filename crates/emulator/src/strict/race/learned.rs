@@ -4,10 +4,14 @@
 //! next comes later than that. If it then reads by way of its caches, these may hold older values; if it writes, they do
 //! not matter. So pairs of accesses whose second one writes need no acquire: the last workgroup of a reduction may
 //! overwrite what the others have left. All this is looked up only for an access that would be reported otherwise.
+//!
+//! A wave that invalidates its caches does so for what waves of its workgroup have looked at, too, as far as it has met
+//! them since: one thread counts the workgroup in, all wait at a barrier, and all of them acquire.
 
 use std::collections::HashMap;
 
 use super::cells::{Stamp, page_of};
+use super::coherence::{ALL, INNER};
 use super::group::Watched;
 use super::known::{Done, Known};
 use super::{Log, lock};
@@ -31,6 +35,10 @@ pub struct Looks {
     learned: Known,
     /// How many looks of each wave of the workgroup are in `learned`.
     counts: Box<[usize]>,
+    /// What the wave had seen of its workgroup's clocks when it last invalidated its inner caches, and the others.
+    invalidated: [Box<[u32]>; 2],
+    /// How many looks of each other wave it has acquired.
+    acquired: Box<[usize]>,
 }
 
 /// Looks that are remembered.
@@ -38,7 +46,23 @@ const MOST: usize = 1 << 16;
 
 impl Looks {
     pub fn new(waves: usize) -> Looks {
-        Looks { all: Vec::new(), last: HashMap::new(), learned: Known::default(), counts: vec![0; waves].into() }
+        Looks {
+            all: Vec::new(),
+            last: HashMap::new(),
+            learned: Known::default(),
+            counts: vec![0; waves].into(),
+            invalidated: std::array::from_fn(|_| vec![0; waves].into()),
+            acquired: vec![0; waves].into(),
+        }
+    }
+
+    /// The wave invalidates these caches, and has seen this of its workgroup's clocks.
+    pub fn note_invalidation(&mut self, clock: &[u32], caches: u8) {
+        for (at, which) in self.invalidated.iter_mut().zip([INNER, ALL & !INNER]) {
+            if caches & which != 0 {
+                at.copy_from_slice(clock);
+            }
+        }
     }
 }
 
@@ -68,24 +92,48 @@ impl Watched {
         for mate in 0..self.waves.len() {
             let done = if mate == usize::from(wave) { done } else { self.done_by(mate, order.seen(wave, mate as u16)) };
             let from = self.waves[usize::from(wave)].looks.counts[mate];
-            let new = &self.waves[mate].looks.all[from..];
-            let count = new.iter().take_while(|look| look.seq <= done[look.stream]).count();
             let mut known = Known::default();
-            for look in &new[..count] {
-                if let Some((who, seq)) = look.store
-                    && let Some(told) = self.races.told(who, seq)
-                {
-                    told.join_into(&mut known, seq);
-                }
-                if let Some((log, len)) = &look.chain {
-                    lock(log)[..*len].iter().for_each(|(told, write)| told.join_into(&mut known, *write));
-                }
-            }
+            let count = self.join_looks(mate, from, done, &mut known);
             let looks = &mut self.waves[usize::from(wave)].looks;
             looks.counts[mate] += count;
             looks.learned.join(&known);
         }
         let looks = &self.waves[usize::from(wave)].looks;
         looks.learned.covers(earlier.who, earlier.stream(), earlier.seq)
+    }
+
+    /// Adds what a wave has learned from its looks after some, as far as it has waited for them; gives how many those are.
+    fn join_looks(&self, mate: usize, from: usize, done: Done, known: &mut Known) -> usize {
+        let new = &self.waves[mate].looks.all[from..];
+        let count = new.iter().take_while(|look| look.seq <= done[look.stream]).count();
+        for look in &new[..count] {
+            if let Some((who, seq)) = look.store
+                && let Some(told) = self.races.told(who, seq)
+            {
+                told.join_into(known, seq);
+            }
+            if let Some((log, len)) = &look.chain {
+                lock(log)[..*len].iter().for_each(|(told, write)| told.join_into(known, *write));
+            }
+        }
+        count
+    }
+
+    /// What other waves of the workgroup had looked at, and a wave had met them, when it invalidated all of its caches.
+    pub(super) fn learned_from_mates(&mut self, wave: u16) -> Option<Known> {
+        let at = usize::from(wave);
+        let mut known = Known::default();
+        for mate in (0..self.waves.len()).filter(|&mate| mate != at) {
+            let looks = &self.waves[at].looks;
+            let from = looks.acquired[mate];
+            if from == self.waves[mate].looks.all.len() {
+                continue;
+            }
+            let [inner, outer] = &looks.invalidated;
+            let done = self.done_by(mate, inner[mate].min(outer[mate]));
+            let count = self.join_looks(mate, from, done, &mut known);
+            self.waves[at].looks.acquired[mate] += count;
+        }
+        (!known.is_empty()).then_some(known)
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! Two accesses to the same bytes by different waves race if one of them writes, not both are atomic, and nothing orders
 //! them. Within a workgroup, barriers and atomics order (`Order`). Between workgroups it takes what LLVM's memory model
-//! asks for: the writer waits for what it has done (and, on some processors, writes caches back), then writes an atomic
-//! variable; the reader reads that with an access that reaches as far, waits for it, and invalidates its caches. So a wave
+//! asks for: the writer waits for what it has done (and, on some processors, for its caches to be written back, `backing`),
+//! then writes an atomic variable; the reader reads that with an access that reaches as far, waits for it, and invalidates
+//! its caches. So a wave
 //! that writes *tells* something ([`known::Told`]); one that reads with an atomic access has *looked*, and *acquires* what
 //! the last writers told when it invalidates its caches. Caches matter to who reads: one that writes, or whose read does
 //! not look into them, knows what it has looked at as soon as it has waited for that ([`learned`]).
@@ -11,6 +12,7 @@
 //! Words of memory remember who touched them last ([`cells`]), with the number of the access in its wave. There is no
 //! clock of all waves in each wave: what is known of other workgroups is a map, empty for kernels that do not meet.
 
+mod backing;
 pub mod cells;
 pub mod coherence;
 mod gate;

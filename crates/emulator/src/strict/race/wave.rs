@@ -104,6 +104,9 @@ impl Strict {
         let seq = races.issue(order, self.wave);
         let stream = self.waits.number(seq);
         let (scope, marked) = self.scope;
+        if writes && atomic.is_none() && scope != Scope::Device {
+            races.store(self.wave, seq, stream);
+        }
         let access = Access { wave: self.wave, pc: self.log.pc, writes, atomic, scope, size, marked, seq, stream };
         let in_ring = races.is_in_ring(places[0].1);
         let race = if in_ring { None } else { races.touch(order, &access, places, told.as_ref(), done, same) };
@@ -157,18 +160,28 @@ impl Strict {
         }
     }
 
-    /// An instruction for caches.
-    pub(in crate::strict) fn control_caches(&mut self, control: CacheControl) {
+    /// An instruction for caches is about to be issued.
+    pub(in crate::strict) fn invalidate_caches(&mut self, control: CacheControl) {
+        let caches = match control {
+            CacheControl::Invalidate(caches) => caches,
+            CacheControl::Both => ALL,
+            CacheControl::WriteBack => return,
+        };
         let mut group = self.group.borrow_mut();
         let Some((order, races)) = group.races() else { return };
         let done = self.waits.done(races.issued(self.wave));
-        if matches!(control, CacheControl::WriteBack | CacheControl::Both) {
-            races.write_back(order, self.wave);
+        races.invalidate(order, self.wave, caches, done);
+    }
+
+    /// The same has been issued: its wave can wait for what it writes back.
+    pub(in crate::strict) fn write_caches_back(&mut self, control: CacheControl) {
+        if matches!(control, CacheControl::Invalidate(_)) {
+            return;
         }
-        match control {
-            CacheControl::Invalidate(caches) => races.invalidate(order, self.wave, caches, done),
-            CacheControl::Both => races.invalidate(order, self.wave, ALL, done),
-            CacheControl::WriteBack => {}
-        }
+        let mut group = self.group.borrow_mut();
+        let Some((order, races)) = group.races() else { return };
+        let seq = races.issue(order, self.wave);
+        let stream = self.waits.number(seq);
+        races.write_back(order, self.wave, seq, stream);
     }
 }
