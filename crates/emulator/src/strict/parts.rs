@@ -148,7 +148,10 @@ pub(super) fn written(inst: &Inst, base: &str, part: Part) -> (u32, u32) {
         Part::Whole => {}
     }
     let whole = (!0, 0);
-    // Floating point on scalars leaves the upper half alone.
+    // Floating point on scalars leaves the upper half alone; loads of 16 bits extend them.
+    if info.flags.contains(Flags::SMEM) {
+        return whole;
+    }
     if (base.starts_with("s_") && target_is_half(base) || base.starts_with("v_s_")) && !base.starts_with("s_cmp") {
         return if target_is_half(base) { (LOW, HIGH) } else { whole };
     }
