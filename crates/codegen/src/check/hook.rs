@@ -7,6 +7,7 @@ use luthier_loader::{ArgMetadata, Kernel};
 
 use super::Checker;
 use super::entry;
+use super::lanes;
 use super::renaming::Renaming;
 use super::state::{Both, Held, Mask, is_vector};
 use super::value::Value;
@@ -74,9 +75,9 @@ impl Checker<'_> {
         });
         results.retain(|(at, ..)| written.contains(*at));
         self.literals(span, prepared, args);
-        for inst in code {
+        for (inst, beyond) in code.iter().zip(lanes::beyond(code)) {
             self.touch(inst);
-            self.effects(inst, &renaming);
+            self.effects(inst, beyond);
         }
         for (at, back, result) in results {
             match is_vector(at) {
@@ -321,8 +322,9 @@ impl Checker<'_> {
         }
     }
 
-    /// Whatever an instruction of a hook writes may hold anything, in whatever order they run.
-    fn effects(&mut self, inst: &Inst, renaming: &Renaming) {
+    /// Whatever an instruction of a hook writes may hold anything, in whatever order they run. `beyond`: in lanes that the
+    /// application has off, too.
+    fn effects(&mut self, inst: &Inst, beyond: bool) {
         let mut mode = false;
         inst.for_each_access(|a| {
             // The template gives EXEC back, and turns indexing off again.
@@ -331,7 +333,7 @@ impl Checker<'_> {
             }
             match a.reg {
                 Reg::MODE => mode = true,
-                reg => self.state.spoil(reg, !renaming.keeps_inactive.contains(reg)),
+                reg => self.state.spoil(reg, beyond),
             }
         });
         if mode {

@@ -17,6 +17,7 @@
 //! | [`state`] | what units, lanes and scratch slots hold, and what they are to hold |
 //! | `step` | an instruction of placement's own |
 //! | `hook`, `renaming` | a hook: arguments, results; is it the template? |
+//! | `lanes` | in which lanes its instructions run |
 //! | `flight` | memory results under way |
 //! | `called` | hooks that are called: call and return, and what is called in the finished copy |
 //! | `placed` | the instructions of a finished copy, in the order in which they are issued |
@@ -35,6 +36,7 @@ mod entry;
 mod flight;
 mod hook;
 mod keep;
+mod lanes;
 pub mod looked;
 mod marked;
 pub mod mode;

@@ -9,8 +9,6 @@ use crate::template::prepared::Prepared;
 #[derive(Debug)]
 pub struct Renaming {
     first: Vec<Option<Reg>>,
-    /// Placed units whose lanes that are off keep their values.
-    pub keeps_inactive: RegSet,
 }
 
 /// The three files that can be renamed, and how many registers each has.
@@ -30,7 +28,7 @@ impl Renaming {
         if prepared.insts.len() != placed.len() {
             return Err(Wrong::Length { hook: hook(), wanted: prepared.insts.len(), placed: placed.len() });
         }
-        let mut renaming = Renaming { first: vec![None; prepared.groups.len()], keeps_inactive: RegSet::EMPTY };
+        let mut renaming = Renaming { first: vec![None; prepared.groups.len()] };
         let mut relocs = prepared.relocs.iter().peekable();
         for (index, (old, new)) in prepared.insts.iter().zip(placed).enumerate() {
             let mut relocated = false;
@@ -93,7 +91,7 @@ impl Renaming {
     }
 
     /// No two groups share a register that the template changes in either, each is aligned and within its limits.
-    fn settle(&mut self, prepared: &Prepared) -> Result<(), Wrong> {
+    fn settle(&self, prepared: &Prepared) -> Result<(), Wrong> {
         let (mut taken, mut changed) = (RegSet::EMPTY, RegSet::EMPTY);
         let mut written = RegSet::EMPTY;
         for inst in &prepared.insts {
@@ -124,9 +122,6 @@ impl Renaming {
                 taken.insert(unit);
                 if changes {
                     changed.insert(unit);
-                }
-                if !group.whole && !unit.is_sgpr() {
-                    self.keeps_inactive.insert(unit);
                 }
             }
         }

@@ -17,6 +17,7 @@ bitflags::bitflags! {
         const CACHE_CONTROL = 1 << 6;
         const ASYNC = 1 << 7;
         const BVH = 1 << 8;
+        const COMPARE = 1 << 9;
     }
 }
 
@@ -46,6 +47,7 @@ impl Families {
             (Families::CACHE_CONTROL, cache),
             (Families::ASYNC, moves),
             (Families::BVH, starts("image_bvh")),
+            (Families::COMPARE, starts("v_cmp_") || starts("v_cmpx_")),
         ]
         .into_iter()
         .filter_map(|(family, belongs)| belongs.then_some(family))
@@ -72,6 +74,10 @@ impl Op {
     /// Compares, and makes the result EXEC (on GCN5 and CDNA of what is written as well).
     pub fn is_cmpx(self) -> bool {
         self.is_in(Families::CMPX)
+    }
+    /// Compares in each lane: the result is a mask, of lanes that are on.
+    pub fn is_compare(self) -> bool {
+        self.is_in(Families::COMPARE)
     }
     /// A scalar operation on EXEC that puts the old EXEC into its destination: `s_and_saveexec_b64`.
     pub fn is_saveexec(self) -> bool {

@@ -99,6 +99,33 @@ fn nothing_is_found_in_splices_as_they_are() {
     assert!(wrong.is_empty() && places > 500, "{} kinds of violations, {places} places", wrong.len());
 }
 
+/// Templates that act for the wave in one lane, and say nothing of lanes that the application may have off: placement
+/// then keeps those lanes' registers nowhere.
+#[test]
+fn hooks_that_change_lanes_that_are_off_are_noticed_whatever_their_templates_say() {
+    let (mut silent, mut noticed) = (0, 0);
+    for mode in modes() {
+        let Some(hooks) = hooks::all(mode) else { return };
+        for (busy, room) in pressures(mode) {
+            let Some(object) = kernels::busy(mode, busy, room) else { return };
+            for hook in hooks.iter().filter(|hook| !hook.template.writes_inactive_lanes.iter().next().is_none()) {
+                let template = luthier_isa::RegSet::EMPTY;
+                let template = crate::Template { writes_inactive_lanes: template, ..(*hook.template).clone() };
+                let lies = hooks::Hook { template: template.into(), args: hook.args.clone(), ..*hook };
+                let wanted = |n: usize| (busy.middle()..busy.middle() + 3).contains(&n);
+                places::for_each(&object, &lies, wanted, |env, spliced| {
+                    // Where a VGPR is put away, that is done in the lanes that are on.
+                    let found = spliced.check(env);
+                    let inactive = |v: &check::Violation| matches!(v.kind, check::Wrong::Inactive { .. });
+                    if found.iter().any(inactive) { noticed += 1 } else { silent += 1 }
+                });
+            }
+        }
+    }
+    println!("{noticed} noticed, {silent} without harm");
+    assert!(noticed > 20, "{noticed} noticed, {silent} not");
+}
+
 /// Breaks real splices in every way. Those without an effect are not made: see `mutate`.
 #[test]
 fn every_way_of_breaking_a_splice_is_noticed() {
