@@ -47,3 +47,23 @@ def test_it_is_on_request():
     done = strict("device", "nobody", "--strict")
     assert done.returncode == 0, done.stderr
     assert KIND in strict("device", "nobody", "--strict=all").stderr
+
+
+def strict7(memory: str, how: str):
+    rocm.need_rocm7()
+    return rocm.mock(rocm.hip7("unwritten"), memory, how, options=(f"--strict={KIND}",))
+
+
+@pytest.mark.parametrize("memory", ("device", "pool", "own pool", "mapped"))
+def test_on_rocm_7_pools_and_mapped_memory_begin_unwritten(memory):
+    done = strict7(memory, "fill")
+    assert (done.returncode, done.stdout) == (1, "it went on\n"), done.stderr
+    (first,) = [line for line in done.stderr.splitlines() if KIND in line]
+    assert "unwritten.hip:14" in first and "wave 0, lane 60" in first and "the first of 40 lanes" in first, first
+
+
+@pytest.mark.parametrize("memory, how", [("pool", "all"), ("mapped", "all"), ("pool again", "nobody")])
+def test_on_rocm_7_what_is_written_or_given_out_again_is_silent(memory, how):
+    done = strict7(memory, how)
+    assert (done.returncode, done.stdout) == (0, "it went on\n"), done.stderr
+    assert rocm.said(done.stderr).endswith("checked, 0 findings\n")

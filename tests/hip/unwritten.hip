@@ -34,10 +34,42 @@ int main(int, char **words) {
         HIP(hipFree(before));
         HIP(hipMalloc(&x, bytes));
     }
-    HIP(hipMalloc(&out, bytes));
-    HIP(hipMemset(out, 0, bytes));
     hipStream_t stream;
     HIP(hipStreamCreate(&stream));
+#if HIP_VERSION_MAJOR >= 7
+    if (!strcmp(memory, "pool")) HIP(hipMallocAsync((void **)&x, bytes, stream));
+    if (!strcmp(memory, "own pool")) {
+        hipMemPoolProps wanted = {};
+        wanted.allocType = hipMemAllocationTypePinned;
+        wanted.location = {hipMemLocationTypeDevice, 0};
+        hipMemPool_t pool;
+        HIP(hipMemPoolCreate(&pool, &wanted));
+        HIP(hipMallocFromPoolAsync((void **)&x, bytes, pool, stream));
+    }
+    if (!strcmp(memory, "pool again")) {
+        // What a pool gives out again holds what it held.
+        HIP(hipMallocAsync((void **)&x, bytes, stream));
+        HIP(hipMemsetAsync(x, 0, bytes, stream));
+        HIP(hipFreeAsync(x, stream));
+        HIP(hipMallocAsync((void **)&x, bytes, stream));
+    }
+    if (!strcmp(memory, "mapped")) {
+        hipMemAllocationProp wanted = {};
+        wanted.type = hipMemAllocationTypePinned;
+        wanted.location = {hipMemLocationTypeDevice, 0};
+        size_t granule;
+        HIP(hipMemGetAllocationGranularity(&granule, &wanted, hipMemAllocationGranularityRecommended));
+        hipMemGenericAllocationHandle_t piece;
+        HIP(hipMemCreate(&piece, granule, &wanted, 0));
+        HIP(hipMemAddressReserve((void **)&x, granule, 0, nullptr, 0));
+        HIP(hipMemMap(x, granule, 0, piece, 0));
+        hipMemAccessDesc access = {wanted.location, hipMemAccessFlagsProtReadWrite};
+        HIP(hipMemSetAccess(x, granule, &access, 1));
+    }
+#endif
+    HIP(hipStreamSynchronize(stream));
+    HIP(hipMalloc(&out, bytes));
+    HIP(hipMemset(out, 0, bytes));
     if (!strcmp(how, "copy")) HIP(hipMemcpy(x, host, some, hipMemcpyHostToDevice));
     if (!strcmp(how, "async")) {
         float *pinned;

@@ -1,0 +1,178 @@
+"""What is rejected because registers, scratch or LDS ran out: the kernel does what it did, and the tool is told so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import compiled
+import numpy as np
+import pytest
+
+import luthier as lt
+
+#: Where code has to find its waves' scratch, and cannot here: the SGPRs of a wave, and the VGPRs that a workgroup of 1,024
+#: leaves each lane.
+TARGETS = {"gfx900": (102, 64), "gfx906": (102, 64), "gfx1010": (106, 128), "gfx1030": (106, 128)}
+WORDS = 256
+
+
+def assembly(target: str, sgprs: int, vgprs: int, body: str) -> str:
+    """A kernel whose registers, up to these, are all live at a `s_nop 1`, with SCC and VCC, and whose stack has no bound."""
+    old = target.startswith("gfx9")
+    vcc = "vcc" if old else "vcc_lo"
+    lines = ["s_load_dwordx2 s[2:3], s[0:1], 0x0", "s_waitcnt lgkmcnt(0)", "v_lshlrev_b32 v1, 2, v0"]
+    lines += [f"s_movk_i32 s{n}, {3 * n}" for n in (0, 1, *range(4, sgprs))]
+    lines += [f"v_mov_b32 v{n}, {n}" for n in range(2, vgprs)]
+    lines += ["s_cmp_eq_u32 s4, s5", f"v_cmp_eq_u32 {vcc}, 8, v0", body, "s_cselect_b32 s4, s4, s6", "s_nop 4"]
+    lines += [f"v_cndmask_b32 v2, v0, v2, {vcc}"]
+    lines += [f"s_xor_b32 s4, s4, s{n}" for n in (0, 1, *range(5, sgprs))]
+    lines += [f"v_xor_b32 v2, v2, v{n}" for n in range(3, vgprs)]
+    lines += ["v_xor_b32 v2, s4, v2", "global_store_dword v1, v2, s[2:3]", "s_endpgm"]
+    extra = [] if old else [".amdhsa_wavefront_size32 1"]
+    text = "\n  ".join(lines)
+    settings = "\n  ".join(
+        [f".amdhsa_next_free_vgpr {vgprs}", f".amdhsa_next_free_sgpr {sgprs}", ".amdhsa_user_sgpr_kernarg_segment_ptr 1"]
+        + [".amdhsa_uses_dynamic_stack 1", *extra]
+    )
+    return f"""
+.amdgcn_target "amdgcn-amd-amdhsa--{target}"
+.text
+.protected k
+.globl k
+.p2align 8
+.type k,@function
+k:
+  {text}
+.size k, .-k
+.rodata
+.p2align 6
+.amdhsa_kernel k
+  {settings}
+.end_amdhsa_kernel
+.amdgpu_metadata
+---
+amdhsa.version: [1, 2]
+amdhsa.kernels:
+  - .name: k
+    .symbol: k.kd
+    .kernarg_segment_size: 8
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .kernarg_segment_align: 8
+    .wavefront_size: {64 if old else 32}
+    .sgpr_count: {sgprs}
+    .vgpr_count: {vgprs}
+    .max_flat_workgroup_size: 1024
+    .uses_dynamic_stack: true
+    .args:
+      - {{.size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global}}
+...
+.end_amdgpu_metadata
+"""
+
+
+class Base(lt.Tool):
+    """One insertion, at the instruction where everything is live."""
+
+    total = lt.DeviceArray(lt.u64, 1)
+
+    def on_kernel(self, kernel):
+        self.insert(kernel, next(i for i in kernel.instructions if i.text.startswith("s_nop 1")))
+
+    def insert(self, kernel, place):
+        raise NotImplementedError
+
+
+class Told(Base):
+    @lt.hook
+    def told(total: lt.ptr[lt.u64], what: lt.u32):
+        lt.atomic_add(total, lt.u64(what))
+
+    def insert(self, kernel, place):
+        kernel.insert_before(place, self.told, self.total, lt.Reg("v3"))
+
+
+class Asked(Base):
+    """Changes SCC, and needs nothing but SGPRs."""
+
+    @lt.hook
+    def asked(value: lt.inout[lt.u32]):
+        value = value + 1 if value == 7 else value  # noqa: F841
+
+    def insert(self, kernel, place):
+        kernel.insert_before(place, self.asked, lt.Reg("s9"))
+
+
+class Counted(Base):
+    count = lt.Counter()
+
+    @lt.hook
+    def tick(count: lt.counter):
+        count += 1
+
+    def insert(self, kernel, place):
+        kernel.insert_before(place, self.tick, self.count)
+
+
+class Kept(Base):
+    """Values that registers had before an instruction."""
+
+    @lt.hook
+    def keep(total: lt.ptr[lt.u64], a: lt.u64, b: lt.u64, c: lt.u64, d: lt.u64, e: lt.u64, f: lt.u64, g: lt.u64, h: lt.u64):
+        total[0] = a ^ b ^ c ^ d ^ e ^ f ^ g ^ h
+
+    def insert(self, kernel, place):
+        first = next(i for i in kernel.instructions if i.text.startswith("v_xor_b32") and i.address > place.address)
+        olds = [lt.Old(lt.Reg(f"v[{n}:{n + 1}]")) for n in range(16, 32, 2)]
+        kernel.insert_after(first, self.keep, self.total, *olds)
+
+
+class Stacked(Base):
+    @lt.hook
+    def sort(value: lt.u32, total: lt.ptr[lt.u64]):
+        table = lt.array(lt.u32, 64)
+        for i in range(200):
+            table[(value * 5 + lt.u32(i * i)) % 64] += lt.u32(i)
+        lt.atomic_add(total, lt.u64(table[value % 64]))
+
+    def insert(self, kernel, place):
+        kernel.insert_before(place, self.sort, lt.Reg("v3"), self.total)
+
+
+INDEXED = "s_set_gpr_idx_on s4, 1\n  s_nop 1\n  s_set_gpr_idx_off"
+#: By kind: the tool, whether the kernel uses all registers, its middle, and how hooks are placed.
+CASES = {
+    "registers": (Told, True, "s_nop 1", {}),
+    "no_home": (Asked, True, "s_nop 1", {}),
+    "slots_do_not_fit": (Counted, True, "s_nop 1", {}),
+    "old_value": (Kept, True, "s_nop 1", {}),
+    "no_scratch": (Told, False, "s_nop 1", {"calling_convention": True}),
+    "no_stack": (Stacked, False, "s_nop 1", {}),
+    "indexed": (Told, False, INDEXED, {}),
+}
+PAIRS = [(kind, target) for kind in CASES for target in TARGETS if kind != "indexed" or target.startswith("gfx9")]
+
+
+def run(path: Path, target: str, tools=(), **how):
+    out = np.zeros(WORDS, np.uint32)
+    module = lt.Device(target, threads=1).load(path, tools=list(tools), check=True, on_rejected="report", **how)
+    return out, module, module.run("k", grid=WORDS, block=128, args=[out])
+
+
+@pytest.mark.parametrize("kind, target", PAIRS)
+def test_the_kernel_does_what_it_did_and_the_tool_is_told_that_nothing_was_counted(kind, target, tmp_path):
+    tool, is_full, body, how = CASES[kind]
+    text = assembly(target, *(TARGETS[target] if is_full else (24, 24)), body)
+    path = compiled.assembled(text, target, tmp_path / "k.hsaco")
+    plain, _, reference = run(path, target)
+    assert plain.any()
+    made = tool()
+    out, module, result = run(path, target, [made], **how)
+    did = module.instrumentation
+    assert [r["kind"] for r in did["rejected"]] == [kind], did["rejected"]
+    assert did["points"] == 0 and made.rejected == did["rejected"]
+    np.testing.assert_array_equal(out, plain)
+    assert result.app_histogram == reference.histogram
+    # A tool of which nothing was inserted is an error, and not a sum of zero.
+    with pytest.raises(lt.NothingInsertedError, match=r"1 of 1"):
+        lt.Device(target).load(path, tools=[tool()], **how)
