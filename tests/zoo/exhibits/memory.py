@@ -94,7 +94,7 @@ EXHIBITS = (
         "nothing to find.)",
         GLOBAL,
         components,
-        ("gfx942", "gfx950", "gfx1201"),
+        ("gfx942", "gfx1201", "gfx950"),
     ),
     Exhibit(
         "kokkos_reduce",

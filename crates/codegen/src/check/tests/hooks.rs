@@ -154,6 +154,10 @@ fn wide(mode: Mode) -> Option<Arc<Template>> {
     for n in 1..12 {
         source += &format!("v_xor_b32_e32 v{n}, s0, v0\n");
     }
+    // In a lane that may be off.
+    for n in 4..8 {
+        source += &format!("v_writelane_b32 v{n}, s0, 1\n");
+    }
     for n in 2..20 {
         source += &format!("s_mov_b32 s{n}, s0\n");
     }

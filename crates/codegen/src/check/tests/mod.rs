@@ -108,7 +108,7 @@ fn hooks_that_change_lanes_that_are_off_are_noticed_whatever_their_templates_say
         let Some(hooks) = hooks::all(mode) else { return };
         for (busy, room) in pressures(mode) {
             let Some(object) = kernels::busy(mode, busy, room) else { return };
-            for hook in hooks.iter().filter(|hook| !hook.template.writes_inactive_lanes.iter().next().is_none()) {
+            for hook in hooks.iter().filter(|hook| hook.template.writes_inactive_lanes.iter().next().is_some()) {
                 let template = luthier_isa::RegSet::EMPTY;
                 let template = crate::Template { writes_inactive_lanes: template, ..(*hook.template).clone() };
                 let lies = hooks::Hook { template: template.into(), args: hook.args.clone(), ..*hook };
