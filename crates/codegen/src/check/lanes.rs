@@ -77,6 +77,10 @@ impl Masks {
         if !inst.info().flags.contains(Flags::SALU) {
             return;
         }
+        // Comparisons and the like have no result in a scalar.
+        if !inst.operands().next().is_some_and(|(operand, _)| operand.access.writes()) {
+            return;
+        }
         let operands: Vec<Operand> = inst.operands().map(|(_, value)| value).collect();
         let either = |a: Within, b: Within| [a[0] | b[0], a[1] | b[1]];
         let both = |a: Within, b: Within| [a[0] & b[0], a[1] & b[1]];
@@ -178,7 +182,8 @@ mod tests {
         let pair = |n| Operand::Reg(RegRange::new(Reg::sgpr(n), 2));
         let (one, zero) = (Operand::Inline(129), Operand::Inline(128));
         let vector = [Operand::Reg(RegRange::new(Reg::vgpr(1), 1)), zero];
-        let code: [&[Operand]; 11] = [
+        let code: [&[Operand]; 12] = [
+            &[exec, zero],
             &[pair(4), exec],
             &[pair(6), exec],
             &vector,
@@ -193,6 +198,7 @@ mod tests {
         ];
         use Op::*;
         let ops = [
+            SCmpEqU64,
             SMovB64,
             SAndSaveexecB64,
             VMovB32,
