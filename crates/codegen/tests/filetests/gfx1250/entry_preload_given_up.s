@@ -37,7 +37,8 @@
 //| 0x313c  0x1608  s_mov_b32 s40, s2
 //| 0x3140  0x160c  s_mov_b32 s40, s3
 //| 0x3144  0x1610  s_mov_b32 s40, s31
-//| 0x3148          v_cmp_eq_u64_e64 vcc_lo, s[32:33], 0
-//| 0x3150  0x1614  v_add_nc_u32_e32 v4, v0, v0
-//| 0x3154  0x1618  s_endpgm
+//| 0x3148          v_nop
+//| 0x314c          v_cmp_eq_u64_e64 vcc_lo, s[32:33], 0
+//| 0x3154  0x1614  v_add_nc_u32_e32 v4, v0, v0
+//| 0x3158  0x1618  s_endpgm
 //| k: 106 to 106 SGPRs, 16 to 16 VGPRs, 16 to 16 waves

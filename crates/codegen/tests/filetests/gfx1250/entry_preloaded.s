@@ -34,7 +34,8 @@
 //| 0x311c  0x1608  s_mov_b32 s40, s2
 //| 0x3120  0x160c  s_mov_b32 s40, s3
 //| 0x3124  0x1610  s_mov_b32 s40, s4
-//| 0x3128          v_cmp_eq_u64_e64 vcc_lo, s[8:9], 0
-//| 0x3130  0x1614  v_add_nc_u32_e32 v4, v0, v0
-//| 0x3134  0x1618  s_endpgm
+//| 0x3128          v_nop
+//| 0x312c          v_cmp_eq_u64_e64 vcc_lo, s[8:9], 0
+//| 0x3134  0x1614  v_add_nc_u32_e32 v4, v0, v0
+//| 0x3138  0x1618  s_endpgm
 //| k: 106 to 106 SGPRs, 16 to 16 VGPRs, 16 to 16 waves

@@ -76,19 +76,26 @@ k:
 //| 0x3108  0x1324  s_wait_loadcnt 0x0
 //| 0x310c  0x1328  v_cndmask_b32_e32 v2, v1, v2, vcc_lo
 //| 0x3110          s_cselect_b32 s0, 1, 0
-//| 0x3114          s_mov_b32 s6, exec_lo
-//| 0x3118          s_mov_b32 exec_lo, 1
-//| 0x311c          s_get_pc_i64 s[4:5]
-//| 0x3120          s_add_co_u32 s4, s4, 0xee0
-//| 0x3128          s_add_co_ci_u32 s5, s5, lit(0x0)
-//| 0x3130          v_mov_b32_e32 v4, 1
-//| 0x3134          v_mov_b32_e32 v5, 0
-//| 0x3138          v_mov_b32_e32 v0, 0
-//| 0x313c          v_cmp_eq_u32_e32 vcc_lo, 0, v0
-//| 0x3140          global_atomic_add_u64 v0, v[4:5], s[4:5]
-//| 0x314c          s_mov_b32 exec_lo, s6
-//| 0x3150          s_cmp_lg_u32 s0, 0
-//| 0x3154  0x132c  s_cbranch_scc1 3  -> 0x3164
-//| 0x3158  0x1330  global_store_b32 v1, v2, s[2:3]
-//| 0x3164  0x133c  s_endpgm
+//| 0x3114          v_nop
+//| 0x3118          v_nop
+//| 0x311c          v_nop
+//| 0x3120          v_nop
+//| 0x3124          v_nop
+//| 0x3128          v_nop
+//| 0x312c          v_nop
+//| 0x3130          s_mov_b32 s6, exec_lo
+//| 0x3134          s_mov_b32 exec_lo, 1
+//| 0x3138          s_get_pc_i64 s[4:5]
+//| 0x313c          s_add_co_u32 s4, s4, 0xec4
+//| 0x3144          s_add_co_ci_u32 s5, s5, lit(0x0)
+//| 0x314c          v_mov_b32_e32 v4, 1
+//| 0x3150          v_mov_b32_e32 v5, 0
+//| 0x3154          v_mov_b32_e32 v0, 0
+//| 0x3158          v_cmp_eq_u32_e32 vcc_lo, 0, v0
+//| 0x315c          global_atomic_add_u64 v0, v[4:5], s[4:5]
+//| 0x3168          s_mov_b32 exec_lo, s6
+//| 0x316c          s_cmp_lg_u32 s0, 0
+//| 0x3170  0x132c  s_cbranch_scc1 3  -> 0x3180
+//| 0x3174  0x1330  global_store_b32 v1, v2, s[2:3]
+//| 0x3180  0x133c  s_endpgm
 //| k: 106 to 106 SGPRs, 32 to 32 VGPRs, 16 to 16 waves
