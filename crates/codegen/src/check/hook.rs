@@ -125,9 +125,10 @@ impl Checker<'_> {
                         let (hook, wanted) = (prepared.name.clone(), wanted.value);
                         self.wrong(Wrong::Argument { hook, arg, unit, reg: at, holds, wanted });
                     }
-                    // The lane that the hook is given may be any that is off.
-                    if input.read && prepared.gives_a_lane && is_vector(at) && !matches!(wanted.value, Value::Before(_))
-                    {
+                    // The lane that the hook is given may be any that is off. What a hook before it has left is in lanes
+                    // that were on; the others have what was there before that one.
+                    let is_of_lanes_on = matches!(wanted.value, Value::Before(_) | Value::Result { .. });
+                    if input.read && prepared.gives_a_lane && is_vector(at) && !is_of_lanes_on {
                         let holds = self.state.both(at).inactive;
                         if !self.is_as_wanted(holds, wanted.value) {
                             let (hook, wanted) = (prepared.name.clone(), wanted.value);
