@@ -95,7 +95,10 @@ pub fn native_block(ops: &[Op], wave64: bool, mode: Mode) -> Option<Native> {
 }
 
 fn native_on(machine: Machine, ops: &[Op], wave64: bool, mode: Mode) -> Option<Native> {
-    let terms = Terms { wave64, flushes: mode.flushes32(), scatters: machine.wide };
+    native_with(machine, ops, Terms { wave64, flushes: mode.flushes32(), scatters: machine.wide, global: true })
+}
+
+fn native_with(machine: Machine, ops: &[Op], terms: Terms) -> Option<Native> {
     if BYTES.load(Relaxed) >= MOST_BYTES {
         return None;
     }
@@ -130,7 +133,7 @@ fn native_on(machine: Machine, ops: &[Op], wave64: bool, mode: Mode) -> Option<N
         all.extend_from_slice(&ops[done..start]);
         let ops = ops[start..end].into();
         // SAFETY: `emit` has made the code at these offsets of these micro-ops.
-        let run = Box::new(unsafe { Run::new(ops, &phases, Arc::clone(&pages), entries, machine.lanes()) });
+        let run = Box::new(unsafe { Run::new(ops, &phases, Arc::clone(&pages), entries, (machine, terms)) });
         all.push(run.op());
         runs.push(run);
         done = end;

@@ -47,6 +47,14 @@ pub struct Terms {
     pub flushes: bool,
     /// Stores need not go to neighbouring words.
     pub scatters: bool,
+    /// Accesses to device memory are native.
+    pub global: bool,
+}
+
+impl Terms {
+    fn excludes(self, op: &Op) -> bool {
+        op.kind == Kind::GLOBAL_WORDS && !self.global
+    }
 }
 
 /// The run of whole instructions that begins at a micro-op, and its phases.
@@ -60,7 +68,7 @@ pub fn next_run(ops: &[Op], start: usize, terms: Terms) -> (usize, Vec<Phase>) {
         }
         let Some(op) = ops.get(at) else { break };
         let end = after_instruction(ops, at);
-        match What::of(op, terms.scatters).filter(|_| end == at + 1) {
+        match What::of(op, terms.scatters).filter(|_| end == at + 1 && !terms.excludes(op)) {
             Some(what) => phases.push(Phase { ops: at - start..end - start, what }),
             None => break,
         }
@@ -81,7 +89,8 @@ fn lanes(ops: &[Op], start: usize, longest: usize, terms: Terms) -> (usize, Grap
     let mut end = start;
     while end < ops.len() && end < longest {
         let next = after_instruction(ops, end);
-        if ops[end..next].iter().try_for_each(|op| forms::add(&mut graph, op, wave64)).is_err() {
+        let is_foreign = |op| terms.excludes(op) || forms::add(&mut graph, op, wave64).is_err();
+        if ops[end..next].iter().any(is_foreign) {
             // Without what the foreign instruction has left in the graph.
             graph = graph_of(start..end).unwrap_or_default();
             break;

@@ -1,14 +1,16 @@
 //! A run of micro-ops as native code, and the micro-op that executes it.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use super::forms::writes_mask;
+use super::machine::Machine;
 use super::pages::Pages;
-use super::phase::{Phase, What};
+use super::phase::{Phase, Terms, What};
+use super::{Native, native_with};
 use crate::memory::Recent;
-use crate::op::{Flow, Op};
+use crate::op::{Flow, Kind, Op};
 use crate::wave::Wave;
 
 /// Rows, scalar registers, vectors of lanes to do, LDS and how many bytes it has, and allocations that are remembered; gives
@@ -31,14 +33,19 @@ pub struct Run {
     /// For all lanes, and for some.
     full: Entry,
     partial: Entry,
-    /// Lanes of a vector.
-    lanes: u32,
+    /// What it was made for.
+    machine: Machine,
+    terms: Terms,
     needs_mode32: bool,
     flushes: bool,
     needs_host64: bool,
     /// It loads or stores.
     accesses: bool,
+    /// Whether some of them are to device memory.
+    is_global: bool,
     unfinished: AtomicU32,
+    /// The same without accesses to device memory, where those are irregular.
+    rest: OnceLock<Option<Native>>,
     _pages: Arc<Pages>,
 }
 
@@ -50,7 +57,7 @@ impl Run {
         phases: &[Phase],
         pages: Arc<Pages>,
         [full, partial]: [usize; 2],
-        lanes: u32,
+        (machine, terms): (Machine, Terms),
     ) -> Run {
         // SAFETY: the caller says that functions of this type begin there.
         let entry = |offset| unsafe { std::mem::transmute::<*const u8, Entry>(pages.at(offset)) };
@@ -58,17 +65,21 @@ impl Run {
         let graphs =
             || phases.iter().filter_map(|phase| if let What::Lanes(graph) = &phase.what { Some(graph) } else { None });
         let stores = phases.iter().any(|phase| matches!(phase.what, What::Store(_)));
+        let is_global = ops.iter().any(|op| op.kind == Kind::GLOBAL_WORDS);
         Run {
             ops,
             phases: phases.iter().map(|phase| phase.ops.clone()).collect(),
             full,
             partial,
-            lanes,
+            machine,
+            terms,
             needs_mode32: graphs().any(|graph| graph.needs_mode32),
             flushes: graphs().any(|graph| graph.flushes),
             needs_host64: graphs().any(|graph| graph.needs_host64),
             accesses: graphs().any(|graph| graph.accesses()) || stores,
+            is_global,
             unfinished: AtomicU32::new(0),
+            rest: OnceLock::new(),
             _pages: pages,
         }
     }
@@ -83,10 +94,25 @@ impl Run {
     #[inline(always)]
     fn suits(&self, w: &Wave) -> bool {
         let mode32 = if self.flushes { w.mode.flushes32() } else { w.mode.host32() };
-        !(self.needs_mode32 && !mode32
-            || self.needs_host64 && !w.mode.host16_64()
-            || self.accesses && w.is_watched
-            || self.unfinished.load(Relaxed) > MOST_UNFINISHED)
+        !(self.needs_mode32 && !mode32 || self.needs_host64 && !w.mode.host16_64() || self.accesses && w.is_watched)
+    }
+
+    /// What is done where the code was left too often.
+    #[inline(never)]
+    fn give_up(&self, w: &mut Wave) -> Flow {
+        let make = || native_with(self.machine, &self.ops, Terms { global: false, ..self.terms });
+        let Some(rest) = self.rest.get_or_init(|| if self.is_global { make() } else { None }) else {
+            return self.interpret(w, 0);
+        };
+        for op in &rest.ops {
+            // SAFETY: as in `interpret`; the native code among them is kept by `rest`.
+            let flow = unsafe { (op.run)(w, op) };
+            if flow != Flow::Next {
+                w.stopped.get_or_insert(op.inst);
+                return flow;
+            }
+        }
+        Flow::Next
     }
 
     /// The interpreter does it.
@@ -142,8 +168,12 @@ fn run(w: &mut Wave, op: &Op) -> Flow {
     if !run.suits(w) {
         return run.interpret(w, 0);
     }
+    if run.unfinished.load(Relaxed) > MOST_UNFINISHED {
+        return run.give_up(w);
+    }
     let entry = if w.exec() == w.all_lanes() { run.full } else { run.partial };
-    let vectors = w.lanes() / run.lanes;
+    let lanes = run.machine.lanes();
+    let vectors = w.lanes() / lanes;
     let (lds, len) = w.lds.place();
     let (rows, scalars) = (w.rows.as_mut_ptr().cast(), w.s.as_mut_ptr());
     let wave = std::ptr::from_mut(w);
@@ -155,5 +185,5 @@ fn run(w: &mut Wave, op: &Op) -> Flow {
         w.finished = (w.finished + 1).min(MOST_FINISHED);
         return Flow::Next;
     }
-    run.finish(w, left as usize >> 8, (vectors - (left & 0xff)) * run.lanes)
+    run.finish(w, left as usize >> 8, (vectors - (left & 0xff)) * lanes)
 }

@@ -440,3 +440,30 @@ fn each_scalar_operation_computes_what_the_interpreter_does() {
         }
     }
 }
+
+#[test]
+fn irregular_accesses_leave_the_arithmetic_beside_them_native() {
+    let Some(machine) = machines().pop() else { return };
+    let (run_load, imm2) =
+        (Variants::of::<global_words::Words>().select(), Encoded::new(Action::Load(Transfer::Words), 1).0);
+    let add = valu::lookup(IsaOp::VAddU32).expect("an operation").variants.select();
+    let add = |inst| Op { run: add, kind: Kind::of(IsaOp::VAddU32), dst: 1, src: [1, 2, 0], inst, ..Op::NOTHING };
+    let load =
+        Op { run: run_load, kind: Kind::GLOBAL_WORDS, dst: 2, src: [24, 0, 1], ssrc: NO_BASE, imm2, ..Op::NOTHING };
+    let ops = [add(0), add(1), add(2), Op { inst: 3, ..load }, add(4), add(5), add(6)];
+    let native = native_on(machine, &ops, true, Mode(HOST)).expect("a run");
+    let mut waves = [0; 2].map(|_| wave(3, true, !0, HOST, 100));
+    for w in &mut waves {
+        let place = w.s64(BASE);
+        *w.row_mut(24) = Row(std::array::from_fn(|lane| place as u32 + 8 * (lane as u32 % 7)));
+        *w.row_mut(25) = Row([(place >> 32) as u32; 64]);
+    }
+    let [ours, theirs] = &mut waves;
+    for round in 0..1100 {
+        run(ours, &native.ops);
+        run(theirs, &ops);
+        assert!(ours.row(1).0 == theirs.row(1).0 && ours.row(2).0 == theirs.row(2).0, "round {round}");
+    }
+    // Of the rounds after the thousandth two runs each were done.
+    assert!(ours.finished > 100, "{} runs were native", ours.finished);
+}
