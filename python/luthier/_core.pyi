@@ -815,6 +815,14 @@ class Device:
         """What kernels have printed since it was asked for last: text, and whether it is for standard error."""
     def session(self, module: int, told: _Launch, kernarg: bytes) -> Session:
         """A launch that goes on when told to. It is not judged, and has no schedule."""
+    def stage(self, module: int, told: _Launch, kernarg: bytes) -> Stage:
+        """A launch that stops anywhere and goes back."""
+    def explore(
+        self, module: int, told: _Launch, kernarg: bytes, by: tuple[str, int, int], most: int, watchdog: int
+    ) -> dict[str, Any]:
+        """One launch under ``most`` schedules at most: ``by`` is ``pct`` with a seed and a depth, ``order``, or ``preemptions``
+        with their number. A workgroup that runs more than ``watchdog`` instructions is taken for endless. Memory is left as
+        the last one leaves it."""
 
 @final
 class Session:
@@ -845,6 +853,46 @@ class Session:
         """One instruction of the wave, if it can go on."""
     def run_to(self, pc: int, limit: int) -> int | None:
         """Steps all waves until one is about to execute the instruction at ``pc``; gives the wave."""
+
+@final
+class Stage:
+    """A launch that stops anywhere and goes back, one thread at a time; see :class:`luthier.device.debug.stage.Stage`."""
+
+    @property
+    def event(self) -> int:
+        """Instructions executed so far, by all waves."""
+    def resume(
+        self,
+        event: int | None,
+        retired: tuple[int, int, int] | None,
+        addresses: list[int],
+        watchpoints: list[tuple[str, str, int, int, int, int | None]],
+        findings: bool,
+    ) -> dict[str, Any]:
+        """Goes on until one of these holds: ``event`` instructions in all; the wave (its workgroup's number, its own) has executed
+        so many; one is about to be executed at an address; a watchpoint; strict mode finds something."""
+    def goto(self, event: int) -> dict[str, Any]:
+        """Goes to where so many instructions have been executed, before or behind."""
+    def waves(self) -> list[tuple[int, int, tuple[int, int, int], str, int, int]]:
+        """Of each wave under way: its workgroup's number and its own, the workgroup's three, ``ready``, ``barrier`` or ``ended``,
+        the address of its next instruction, and how many it has executed."""
+    def registers(self, group: int, wave: int) -> dict[str, Any]:
+        """A wave's registers, as of a session."""
+    def lds(self, group: int) -> bytes:
+        """The LDS of a workgroup."""
+    def read(self, address: int, size: int) -> bytes:
+        """Device memory as the launch sees it."""
+    def event_of(self, group: int, wave: int, retired: int) -> int | None:
+        """Where in all the wave's instruction is that follows ``retired`` others of its own; None if it has not come there."""
+    def trace(self, group: int, wave: int, first: int) -> bytes:
+        """What a wave has executed, but for its ``first`` instructions: three numbers of 64 bits each, event, address and EXEC."""
+    def accesses(self) -> bytes:
+        """The wave whose turn it is executes one instruction; its accesses, as :data:`luthier.device.observe.MEMORY_EVENT` has
+        them."""
+    def choices(self) -> str:
+        """The schedule that leads here again."""
+    def findings(self) -> list[dict[str, Any]]:
+        """What strict mode has found so far."""
 
 def devices_for(processor: str) -> list[str]:
     """The processors of the mock device that run code for a processor: itself, or the members of a generic one."""

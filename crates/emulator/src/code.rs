@@ -73,6 +73,8 @@ pub struct Key {
     pub mode: Mode,
     pub limits: Limits,
     pub looks: Option<Looks>,
+    /// A block ends before each instruction by which waves meet.
+    pub apart: bool,
 }
 
 /// A block, and the state of the host's code (see [`crate::memory::Host::code_epoch`]) in which it was last found to be
@@ -89,6 +91,7 @@ pub struct Code {
     high_vgprs: bool,
     probing: Probing,
     longest: usize,
+    apart: bool,
     wave64: bool,
     blocks: Mutex<HashMap<Place, Known>>,
     /// Micro-ops of them.
@@ -103,6 +106,7 @@ impl Code {
             limits,
             probing,
             longest: LONGEST,
+            apart: false,
             wave64: mode.wave() == luthier_isa::Wave::W64,
             blocks: Mutex::default(),
             size: AtomicUsize::new(0),
@@ -112,6 +116,11 @@ impl Code {
     /// The same with a block for each instruction, so that a wave can stop between any two.
     pub fn stepping(self) -> Code {
         Code { longest: 1, ..self }
+    }
+
+    /// That of a key.
+    pub fn of(key: Key, probing: Probing) -> Code {
+        Code { apart: key.apart, ..Code::new(key.mode, key.limits, probing) }
     }
 
     /// The block that starts at a place, translated if need be. `epoch` is the state of the host's code when the launch
@@ -155,6 +164,10 @@ impl Code {
     /// Instructions of one block at most.
     pub(crate) fn longest(&self) -> usize {
         self.longest
+    }
+    /// Blocks end before each instruction by which waves meet.
+    pub(crate) fn is_apart(&self) -> bool {
+        self.apart
     }
     /// What blocks are told apart by besides their address are the upper bits of VGPR numbers, not indexing.
     pub(crate) fn has_high_vgprs(&self) -> bool {
@@ -202,7 +215,7 @@ impl CodeCache {
         if kept.values().map(|code| code.size.load(Relaxed)).sum::<usize>() > MOST_OPS {
             kept.clear();
         }
-        let code = kept.entry(key).or_insert_with(|| Arc::new(Code::new(key.mode, key.limits, probing())));
+        let code = kept.entry(key).or_insert_with(|| Arc::new(Code::of(key, probing())));
         Arc::clone(code)
     }
 

@@ -17,17 +17,19 @@ use crate::facts::Facts;
 use crate::gws::Gws;
 use crate::hostcall::buffered::PrintBuffer;
 use crate::hostcall::{self, Services};
+use crate::interleave::Interleaving;
 use crate::lower::Limits;
 use crate::observe::{Observation, Watch};
 use crate::pool::pool;
 use crate::probe::Probing;
 use crate::program::Program;
-use crate::report::{Finding, FindingKind, Kinds, LaunchReport, Observed, OtherParty};
+use crate::report::{Finding, FindingKind, Kinds, LaunchReport, Observed, OtherParty, SourceFrame};
 use crate::sched::{self, Outcome};
 use crate::schedule::Schedule;
 use crate::session::Session;
 use crate::shared::{Shared, Terms};
-use crate::strict::{Looks, Party};
+use crate::stage::Stage;
+use crate::strict::{Looks, Party, RawFinding};
 use crate::watchdog::Progress;
 
 /// Whether a launch is judged by strict mode.
@@ -121,6 +123,35 @@ impl Device {
         self.run(launch, Some(watch), &|_| true)
     }
 
+    /// A launch that stops anywhere and goes back, in the order of its schedule. `listens` is for those who want to hear of
+    /// all accesses to memory, whole blocks' too.
+    ///
+    /// # Errors
+    /// As of [`Device::launch`]; its schedule is one of long turns that has no choices.
+    pub fn stage(&self, launch: &Launch, listens: bool) -> Result<Stage, EmuError> {
+        if matches!(launch.schedule, Schedule::Alternate | Schedule::Random(_)) {
+            let what = format!("a stage has no schedule {}, only fair, pct and choices", launch.schedule);
+            return Err(EmuError::Unsupported { kernel: launch.kernel.clone(), what });
+        }
+        let gws = self.gws().copy();
+        let watch = Watch { memory: true, limit: usize::MAX, ..Watch::default() };
+        let ready = self.ready_for(launch, Some(watch), Arc::new(gws.copy()), true)?;
+        let Ready { module, kernel, shared, limits } = ready;
+        let kernel = &module.object.kernels()[kernel];
+        let name = kernel.name.clone();
+        let mode = shared.dispatch.facts.mode(&kernel.descriptor);
+        let key = Key { mode, limits, looks: shared.strict.map(Looks::of), apart: shared.schedule.is_chosen() };
+        let probing = |watch| Probing { strict: key.looks, poison: self.poison(), watch };
+        let watch = shared.watch.clone();
+        let code =
+            if listens { Arc::new(Code::of(key, probing(watch.clone()))) } else { self.code(key, || probing(None)) };
+        let steps = Code::of(Key { apart: false, ..key }, probing(watch)).stepping();
+        let starts = self.memory().allocations().iter().map(|a| a.start).collect();
+        let mut play = Interleaving::new(shared, Program::new(code, 0), Some(Program::new(Arc::new(steps), 0)));
+        play.hears = listens;
+        Ok(Stage::new(module, name, play, gws, starts))
+    }
+
     /// A launch that goes on only when it is told to. It is not judged, whatever `launch.strict` says.
     pub fn session(&self, launch: &Launch) -> Result<Session, EmuError> {
         let Ready { module, kernel, shared, limits } =
@@ -133,6 +164,11 @@ impl Device {
     }
 
     fn ready(&self, launch: &Launch, watch: Option<Watch>, gws: Arc<Gws>) -> Result<Ready, EmuError> {
+        self.ready_for(launch, watch, gws, false)
+    }
+
+    /// `alone` if one worker runs it.
+    fn ready_for(&self, launch: &Launch, watch: Option<Watch>, gws: Arc<Gws>, alone: bool) -> Result<Ready, EmuError> {
         let module = self.module(launch.module)?;
         let named = |kernel: &Kernel| kernel.name == launch.kernel.strip_suffix(".kd").unwrap_or(&launch.kernel);
         let number = module.object.kernels().iter().position(named).ok_or_else(|| EmuError::NoKernel {
@@ -147,7 +183,7 @@ impl Device {
         let facts = Facts::of(self.target());
         dispatch::check_geometry(kernel, launch.grid, launch.workgroup, lds, &facts)?;
         let watch = watch.map(|watch| watch.relocated(|vaddr| module.address(vaddr)));
-        let shared = self.prepare(&module, kernel, launch, lds, watch, gws)?;
+        let shared = self.prepare(&module, kernel, launch, lds, watch, (gws, alone))?;
         let limits = facts.registers(&kernel.descriptor);
         Ok(Ready { module, kernel: number, shared, limits })
     }
@@ -175,10 +211,19 @@ impl Device {
         attention.begin(&shared.done, shared.clusters * u64::from(shared.dispatch.cluster_size()));
         let watched = shared.watch.is_some();
         let mode = shared.dispatch.facts.mode(&kernel.descriptor);
-        let key = Key { mode, limits, looks: shared.strict.map(Looks::of) };
+        let key = Key { mode, limits, looks: shared.strict.map(Looks::of), apart: shared.schedule.is_chosen() };
         let probing = || Probing { strict: key.looks, poison: self.poison(), watch: shared.watch.clone() };
         // Translated code that makes events is good for this launch only.
-        let code = if watched { Arc::new(Code::new(mode, limits, probing())) } else { self.code(key, probing) };
+        let code = if watched { Arc::new(Code::of(key, probing())) } else { self.code(key, probing) };
+        if shared.schedule.is_chosen() {
+            let (shared, program, outcome) =
+                Interleaving::new(shared, Program::new(code, 0), None).finish(Some(&attention));
+            if attention.refused() {
+                return Err(EmuError::Interrupted);
+            }
+            let observed = self.report(&module, kernel, &[program], vec![outcome], start, watched);
+            return told(observed, &shared, &kernel.name);
+        }
         let workers = shared.workers;
         let mut programs: Vec<Program> = (0..workers).map(|_| Program::new(Arc::clone(&code), 0)).collect();
         let mut outcomes: Vec<Option<Outcome>> = Vec::new();
@@ -204,10 +249,7 @@ impl Device {
         let mut outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
         sched::agree(&mut outcomes);
         let observed = self.report(&module, kernel, &programs, outcomes, start, watched);
-        let observed = observed.map_err(|error| hostcall::explained(error, &shared.memory));
-        // What it has printed before it was stopped is worth seeing.
-        let shown = shared.show(&kernel.name);
-        observed.and_then(|observed| shown.map(|()| observed))
+        told(observed, &shared, &kernel.name)
     }
 
     fn prepare(
@@ -217,7 +259,7 @@ impl Device {
         launch: &Launch,
         lds: u32,
         watch: Option<Watch>,
-        gws: Arc<Gws>,
+        (gws, alone): (Arc<Gws>, bool),
     ) -> Result<Shared, EmuError> {
         let strict = launch.strict.kinds();
         // The launch's own buffers live in a copy of the allocation table, so they vanish with it.
@@ -275,12 +317,13 @@ impl Device {
                 dispatch,
                 memory,
                 cooperative: launch.cooperative,
-                schedule: launch.schedule,
+                schedule: launch.schedule.clone(),
                 stop: Arc::default(),
                 strict,
                 watch,
                 prints,
                 gws,
+                alone,
             },
         )
     }
@@ -349,31 +392,10 @@ impl Device {
             observations.push(outcome.observation);
             report.workgroups += outcome.groups;
             report.waves += outcome.waves;
-            let text_at = |pc: u64| programs.iter().find_map(|p| p.text_at(pc)).unwrap_or_default();
             let locate = |pc: u64| owner(pc).map_or_else(Default::default, |m| m.locate(pc));
+            let places = InPrograms { vaddr, locate, programs };
             for (raw, workgroup, wave) in outcome.findings {
-                let (original_pc, source) = locate(raw.pc);
-                let party = |o: Party| OtherParty {
-                    pc: vaddr(o.pc),
-                    text: text_at(o.pc),
-                    wave: o.wave,
-                    source: locate(o.pc).1,
-                };
-                report.findings.push(Finding {
-                    kind: raw.kind,
-                    kernel: kernel.to_owned(),
-                    pc: vaddr(raw.pc),
-                    text: text_at(raw.pc),
-                    workgroup,
-                    wave,
-                    lane: raw.lane,
-                    address: raw.address,
-                    message: raw.message,
-                    extent: raw.extent.of(workgroup, wave),
-                    other: raw.other.map(party),
-                    original_pc,
-                    source,
-                });
+                report.findings.push(told_finding(kernel, raw, (workgroup, wave), &places));
             }
             if let Some(trouble) = outcome.trouble {
                 return Err(trouble_at(kernel, trouble, vaddr, |pc| locate(pc).1));
@@ -390,6 +412,84 @@ impl Device {
         });
         Ok(observations)
     }
+}
+
+/// Where instructions are that findings are about.
+pub(crate) trait Places {
+    /// What people call an address.
+    fn vaddr(&self, pc: u64) -> u64;
+    /// Where it is in the original, if that is another code object, and in the source.
+    fn locate(&self, pc: u64) -> (Option<u64>, Vec<SourceFrame>);
+    /// The instruction.
+    fn text_at(&self, pc: u64) -> String;
+}
+
+struct InPrograms<'a, V, L> {
+    vaddr: V,
+    locate: L,
+    programs: &'a [Program],
+}
+
+impl<V: Fn(u64) -> u64, L: Fn(u64) -> (Option<u64>, Vec<SourceFrame>)> Places for InPrograms<'_, V, L> {
+    fn vaddr(&self, pc: u64) -> u64 {
+        (self.vaddr)(pc)
+    }
+    fn locate(&self, pc: u64) -> (Option<u64>, Vec<SourceFrame>) {
+        (self.locate)(pc)
+    }
+    fn text_at(&self, pc: u64) -> String {
+        self.programs.iter().find_map(|p| p.text_at(pc)).unwrap_or_default()
+    }
+}
+
+impl Places for (&Module, &Interleaving) {
+    fn vaddr(&self, pc: u64) -> u64 {
+        self.0.place(pc)
+    }
+    fn locate(&self, pc: u64) -> (Option<u64>, Vec<SourceFrame>) {
+        self.0.locate(pc)
+    }
+    fn text_at(&self, pc: u64) -> String {
+        self.1.text_at(pc).unwrap_or_default()
+    }
+}
+
+/// What strict mode found, for people; in which workgroup and wave.
+pub(crate) fn told_finding(
+    kernel: &str,
+    raw: RawFinding,
+    (workgroup, wave): ([u32; 3], u32),
+    places: &impl Places,
+) -> Finding {
+    let (original_pc, source) = places.locate(raw.pc);
+    let party = |o: Party| OtherParty {
+        pc: places.vaddr(o.pc),
+        text: places.text_at(o.pc),
+        wave: o.wave,
+        source: places.locate(o.pc).1,
+    };
+    Finding {
+        kind: raw.kind,
+        kernel: kernel.to_owned(),
+        pc: places.vaddr(raw.pc),
+        text: places.text_at(raw.pc),
+        workgroup,
+        wave,
+        lane: raw.lane,
+        address: raw.address,
+        message: raw.message,
+        extent: raw.extent.of(workgroup, wave),
+        other: raw.other.map(party),
+        original_pc,
+        source,
+    }
+}
+
+/// What a launch has come to, once what it has printed is shown: what it has before it was stopped is worth seeing, too.
+fn told(observed: Result<Observed, EmuError>, shared: &Shared, kernel: &str) -> Result<Observed, EmuError> {
+    let observed = observed.map_err(|error| hostcall::explained(error, &shared.memory));
+    let shown = shared.show(kernel);
+    observed.and_then(|observed| shown.map(|()| observed))
 }
 
 fn sorted(counts: HashMap<&'static str, u64>) -> Vec<(&'static str, u64)> {

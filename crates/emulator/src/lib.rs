@@ -75,6 +75,9 @@
 //! | [`hostcall`] | what kernels ask of their host: printing, memory |
 //! | [`shared`] | what the workers of a launch share |
 //! | [`sched`], [`schedule`] | workers, workgroups, time slices; in which order |
+//! | [`interleave`], [`choose`], `meets` | one wave at a time, each turn chosen; where choices are |
+//! | [`stage`], `image` | a launch that stops anywhere, and goes back; memory as it was |
+//! | [`explore`] | one launch under many schedules, or all |
 //! | [`code`], `translate` | blocks of translated code, once for a device; how they are made |
 //! | [`program`] | one worker's view of them: running, counting |
 //! | [`probe`] | what happens before instructions beside them: poison, watching, strict mode |
@@ -101,15 +104,19 @@
 mod attention;
 pub mod barrier;
 pub mod buffer;
+pub mod choose;
 pub mod code;
 pub mod coverage;
 pub mod device;
 pub mod dispatch;
 pub mod error;
+pub mod explore;
 pub mod facts;
 pub mod fp;
 pub mod gws;
 pub mod hostcall;
+mod image;
+pub mod interleave;
 pub mod lanes;
 pub mod launch;
 pub mod lds;
@@ -117,6 +124,7 @@ pub mod lower;
 pub mod masks;
 pub mod matrix;
 mod meeting;
+mod meets;
 pub mod mem;
 pub mod memory;
 pub mod mode;
@@ -137,6 +145,7 @@ pub mod schedule;
 pub mod session;
 pub mod shared;
 mod source;
+pub mod stage;
 pub mod strict;
 mod translate;
 pub mod valu;
@@ -154,5 +163,5 @@ pub use packet::Packet;
 pub use poison::{Dead, Poison};
 pub use pool::pool;
 pub use report::{Extent, Finding, FindingKind, Kinds, LaunchReport, Observed, OtherParty, Reached, SourceFrame};
-pub use schedule::Schedule;
+pub use schedule::{Pct, Schedule};
 pub use watchdog::Progress;

@@ -207,6 +207,10 @@ impl Memory {
     pub fn set_calls(&mut self, calls: HostCalls) {
         self.calls = Some(Arc::new(calls));
     }
+    /// What is there, by address, but for the host's memory and what kernels have allocated.
+    pub(crate) fn allocations(&self) -> &[Allocation] {
+        &self.allocations
+    }
     /// Where `len` bytes have room.
     pub fn next_address(&self, len: u64) -> u64 {
         let mut start = self.next;

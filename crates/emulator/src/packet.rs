@@ -125,7 +125,7 @@ impl Device {
         let memory = Arc::clone(&shared.memory);
         let facts = Facts::of(self.target());
         let (mode, limits) = (facts.mode(&packet.descriptor), facts.registers(&packet.descriptor));
-        let key = Key { mode, limits, looks: packet.strict.kinds().map(Looks::of) };
+        let key = Key { mode, limits, looks: packet.strict.kinds().map(Looks::of), apart: false };
         let code = self.code(key, || Probing { strict: key.looks, poison: self.poison(), watch: None });
         let (done, panicked) = run(shared, code, epoch, packet.cooperative);
         if panicked {
@@ -187,6 +187,7 @@ impl Device {
                 watch: None,
                 prints: None,
                 gws: Arc::clone(self.gws()),
+                alone: false,
             },
         )
     }

@@ -3,13 +3,14 @@
 //! A block's instructions are retired all of them or, if a fault stops the launch, in part. Counting is then one addition
 //! a block.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use luthier_isa::Inst;
 
 use crate::code::{Block, Code, Place, Refusal};
 use crate::lower::Limits;
+use crate::meets::{meets, syncs};
 use crate::mode::Mode;
 use crate::op::{Flow, Op};
 use crate::wave::{Registers, Wave};
@@ -19,6 +20,12 @@ const UNKNOWN: u32 = u32::MAX;
 /// A block as one worker knows it.
 struct Entry {
     block: Arc<Block>,
+    place: Place,
+    /// Whether a wave stops before it, see [`Halts`].
+    halts: bool,
+    /// Whether it begins with an instruction by which waves meet, see [`crate::meets`].
+    meets: bool,
+    syncs: bool,
     /// Executions, and how many make the block hot.
     count: u64,
     hot: u64,
@@ -81,6 +88,10 @@ fn tier(_code: &Code, _block: &Block, _mode: Mode) -> Tier {
 pub enum Stop {
     /// Its time slice is over.
     Quantum,
+    /// It sleeps, and lets others run.
+    Yielded,
+    /// The next block is one of those before which it is to stop, or longer than the wave may run.
+    Halted,
     Barrier,
     End,
     /// The wave's `fault`, or a refusal, at an instruction.
@@ -97,9 +108,26 @@ impl From<Refusal> for Stop {
     }
 }
 
+/// Blocks that are not run as a whole, because something in them is to be looked at an instruction at a time.
+#[derive(Clone, Debug, Default)]
+pub struct Halts {
+    /// Those with an instruction at one of these addresses.
+    pub addresses: BTreeSet<u64>,
+    /// Those that access memory.
+    pub memory: bool,
+}
+
+impl Halts {
+    fn hold(&self, block: &Block) -> bool {
+        let at = |pc: &u64| !self.addresses.is_empty() && self.addresses.contains(pc);
+        block.insts.iter().any(|(pc, inst)| at(pc) || self.memory && inst.memory().is_some())
+    }
+}
+
 /// The translated code that one worker uses in one launch.
 pub struct Program {
     code: Arc<Code>,
+    halts: Halts,
     /// The state of the host's code when the launch began.
     epoch: u64,
     /// Executions after which a block is hot.
@@ -117,6 +145,18 @@ impl Drop for Program {
     }
 }
 
+/// The block that a wave comes to.
+#[derive(Clone, Copy, Debug)]
+pub struct Ahead {
+    pub place: Place,
+    /// Instructions.
+    pub length: u64,
+    /// It begins with an instruction by which waves meet, ...
+    pub meets: bool,
+    /// ... one of a barrier with a number, or of global wave sync.
+    pub syncs: bool,
+}
+
 /// Where a wave is between two blocks.
 #[derive(Clone, Copy, Debug)]
 pub enum Cursor {
@@ -127,11 +167,16 @@ pub enum Cursor {
 impl Program {
     pub fn new(code: Arc<Code>, epoch: u64) -> Program {
         let (blocks, by_place, written) = (Vec::new(), HashMap::new(), Registers::default());
-        Program { code, epoch, hot: hot(), blocks, by_place, written }
+        Program { code, halts: Halts::default(), epoch, hot: hot(), blocks, by_place, written }
     }
 
     /// Runs a wave until it stops, for about `budget` instructions; gives the number that it did.
     pub fn run(&mut self, w: &mut Wave, cursor: &mut Cursor, budget: u64) -> (Stop, u64) {
+        self.run_within(w, cursor, budget, u64::MAX)
+    }
+
+    /// The same for `most` instructions at the most, and up to the next block at which waves halt.
+    pub fn run_within(&mut self, w: &mut Wave, cursor: &mut Cursor, budget: u64, most: u64) -> (Stop, u64) {
         let mut done = 0;
         let mut at = match *cursor {
             Cursor::Block(at) => at,
@@ -146,6 +191,10 @@ impl Program {
                 return (Stop::Quantum, done);
             }
             let entry = &mut self.blocks[at as usize];
+            if entry.halts || entry.block.insts.len() as u64 > most - done {
+                *cursor = Cursor::Block(at);
+                return (Stop::Halted, done);
+            }
             entry.count += 1;
             if entry.count == entry.hot {
                 entry.tier = tier(&self.code, &entry.block, w.mode);
@@ -181,7 +230,7 @@ impl Program {
                     match flow {
                         Flow::Yield => {
                             *cursor = after;
-                            return (Stop::Quantum, done);
+                            return (Stop::Yielded, done);
                         }
                         Flow::Barrier => {
                             *cursor = after;
@@ -209,7 +258,9 @@ impl Program {
                 }
                 Flow::End => return (Stop::End, done),
                 Flow::Fault => {
-                    let (pc, inst) = &block.insts[usize::from(stopped).min(block.insts.len() - 1)];
+                    let at = usize::from(stopped).min(block.insts.len() - 1);
+                    let (pc, inst) = &block.insts[at];
+                    done -= (block.insts.len() - at) as u64;
                     let refusal = if w.fault.is_none() { block.refusal.clone() } else { None };
                     return (Stop::Fault { pc: *pc, text: inst.to_string(), refusal }, done);
                 }
@@ -229,9 +280,50 @@ impl Program {
         // What another worker, or another launch, has found hot is so here from the beginning.
         let tier = if is_native(&block) { Tier::Native } else { Tier::Ops };
         let hot = self.hot.saturating_sub(block.heat()).max(1);
-        self.blocks.push(Entry { block, count: 0, hot, tier, taken: UNKNOWN, next: UNKNOWN });
+        let halts = self.halts.hold(&block);
+        let first = block.insts.first().filter(|_| self.code.is_apart());
+        let (meets, syncs) = first.map_or((false, false), |(_, inst)| (meets(inst), syncs(inst)));
+        self.blocks.push(Entry {
+            block,
+            place,
+            halts,
+            meets,
+            syncs,
+            count: 0,
+            hot,
+            tier,
+            taken: UNKNOWN,
+            next: UNKNOWN,
+        });
         self.by_place.insert(place, at);
         Ok(at)
+    }
+
+    /// Where waves halt from now on.
+    pub fn set_halts(&mut self, halts: Halts) {
+        self.blocks.iter_mut().for_each(|entry| entry.halts = halts.hold(&entry.block));
+        self.halts = halts;
+    }
+
+    /// The place at which a wave goes on, how many instructions the block there has, and whether waves meet in it.
+    ///
+    /// # Errors
+    /// There is no code.
+    pub fn ahead(&mut self, w: &Wave, cursor: Cursor) -> Result<Ahead, Stop> {
+        let at = match cursor {
+            Cursor::Block(at) => at,
+            Cursor::Place(place) => self.block_at(w, place)?,
+        };
+        let Entry { block, place, meets, syncs, .. } = &self.blocks[at as usize];
+        Ok(Ahead { place: *place, length: block.insts.len() as u64, meets: *meets, syncs: *syncs })
+    }
+
+    /// The place at which a wave goes on.
+    pub fn place(&self, cursor: Cursor) -> Place {
+        match cursor {
+            Cursor::Place(place) => place,
+            Cursor::Block(at) => self.blocks[at as usize].place,
+        }
     }
 
     /// Registers that the code which has run so far may have written.

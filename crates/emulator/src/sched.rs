@@ -43,7 +43,7 @@ impl Spare {
         let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
         spare.unwrap_or_default()
     }
-    fn give(&self, waves: impl Iterator<Item = Box<Wave>>) {
+    pub fn give(&self, waves: impl Iterator<Item = Box<Wave>>) {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let room = MOST_SPARE.saturating_sub(files.len());
         files.extend(waves.take(room).map(|wave| wave.into_file()));
@@ -70,7 +70,7 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize, attention: Opt
         free_waves: Vec::new(),
         free_slots: (0..shared.resident).rev().collect(),
         outcome: Outcome::default(),
-        turns: Turns::new(shared.schedule),
+        turns: Turns::new(shared.schedule.clone()),
         attention,
         unasked: 0,
     };

@@ -6,9 +6,10 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 /// An order of turns.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Schedule {
     /// Long turns, one wave after the other; as fast as it gets.
     #[default]
@@ -17,6 +18,41 @@ pub enum Schedule {
     Alternate,
     /// Waves of several workgroups in an order, and for as long, as a seed says.
     Random(u64),
+    /// One wave at a time, of all that are under way: the one of the highest priority, see [`crate::interleave`].
+    Pct(Pct),
+    /// One wave at a time; which one where it is not the usual one.
+    Choices(Choices),
+}
+
+/// Random priorities (probabilistic concurrency testing: Burckhardt and others, ASPLOS 2010).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pct {
+    pub seed: u64,
+    /// How many orderings a fault may take to be found with the probability that the method promises: one less is how often
+    /// the running wave loses its priority.
+    pub depth: u32,
+    /// Among how many choices these are spread.
+    pub steps: u64,
+}
+
+impl Pct {
+    pub const DEPTH: u32 = 3;
+    pub const STEPS: u64 = 1000;
+
+    pub fn of(seed: u64) -> Pct {
+        Pct { seed, depth: Pct::DEPTH, steps: Pct::STEPS }
+    }
+}
+
+/// At which choices (numbered from 0, those among several waves only) another wave than the usual one goes on, and which of
+/// those that can: 0 is the one that has run last, 1 the next one.
+pub type Choices = Arc<[(u64, u32)]>;
+
+impl Schedule {
+    /// Whether each turn is a choice of its own.
+    pub fn is_chosen(&self) -> bool {
+        matches!(self, Schedule::Pct(_) | Schedule::Choices(_))
+    }
 }
 
 impl fmt::Display for Schedule {
@@ -25,6 +61,15 @@ impl fmt::Display for Schedule {
             Schedule::Fair => f.write_str("fair"),
             Schedule::Alternate => f.write_str("alternate"),
             Schedule::Random(seed) => write!(f, "random:{seed}"),
+            Schedule::Pct(Pct { seed, depth: Pct::DEPTH, steps: Pct::STEPS }) => write!(f, "pct:{seed}"),
+            Schedule::Pct(Pct { seed, depth, steps }) => write!(f, "pct:{seed}:{depth}:{steps}"),
+            Schedule::Choices(choices) => {
+                f.write_str("choices:")?;
+                for (number, (at, which)) in choices.iter().enumerate() {
+                    write!(f, "{}{at}={which}", if number == 0 { "" } else { "," })?;
+                }
+                Ok(())
+            }
         }
     }
 }
@@ -35,14 +80,59 @@ impl FromStr for Schedule {
     /// # Errors
     /// In words, what the text should be.
     fn from_str(text: &str) -> Result<Schedule, String> {
-        let seed = |text: &str| text.strip_prefix("random:").and_then(|seed| seed.parse().ok());
-        match text {
-            "fair" => Ok(Schedule::Fair),
-            "alternate" => Ok(Schedule::Alternate),
-            _ => seed(text).map(Schedule::Random).ok_or_else(|| {
-                format!("{text:?} is no schedule: fair, alternate, or random:SEED, the seed less than 2^64")
-            }),
+        let found = match text.split_once(':') {
+            None if text == "fair" => Some(Schedule::Fair),
+            None if text == "alternate" => Some(Schedule::Alternate),
+            Some(("random", seed)) => seed.parse().ok().map(Schedule::Random),
+            Some(("pct", rest)) => pct(rest).map(Schedule::Pct),
+            Some(("choices", rest)) => choices(rest).map(Schedule::Choices),
+            _ => None,
+        };
+        found.ok_or_else(|| {
+            format!(
+                "{text:?} is no schedule: fair, alternate, random:SEED, pct:SEED or pct:SEED:DEPTH:STEPS, or choices:AT=WHICH,... \
+                 (numbers less than 2^64, a depth from 1 to 1000, choices in order)"
+            )
+        })
+    }
+}
+
+fn pct(text: &str) -> Option<Pct> {
+    let parts: Vec<&str> = text.split(':').collect();
+    let pct = match parts[..] {
+        [seed] => Pct::of(seed.parse().ok()?),
+        [seed, depth, steps] => {
+            Pct { seed: seed.parse().ok()?, depth: depth.parse().ok()?, steps: steps.parse().ok()? }
         }
+        _ => return None,
+    };
+    ((1..=1000).contains(&pct.depth) && pct.steps > 0).then_some(pct)
+}
+
+fn choices(text: &str) -> Option<Choices> {
+    let one = |part: &str| part.split_once('=').and_then(|(at, which)| Some((at.parse().ok()?, which.parse().ok()?)));
+    let all: Vec<(u64, u32)> = text.split(',').filter(|part| !part.is_empty()).map(one).collect::<Option<_>>()?;
+    all.is_sorted_by(|(a, _), (b, _)| a < b).then(|| all.into())
+}
+
+/// Numbers that follow from a seed (splitmix64).
+pub struct Numbers(u64);
+
+impl Numbers {
+    pub fn new(seed: u64) -> Numbers {
+        Numbers(seed)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// One below another.
+    pub fn below(&mut self, end: u64) -> u64 {
+        self.next() % end.max(1)
     }
 }
 
@@ -52,26 +142,18 @@ pub const TOGETHER: usize = 8;
 /// Whose turn it is.
 pub struct Turns {
     schedule: Schedule,
-    state: u64,
+    numbers: Numbers,
     order: Vec<usize>,
 }
 
 impl Turns {
     pub fn new(schedule: Schedule) -> Turns {
-        let state = if let Schedule::Random(seed) = schedule { seed } else { 0 };
-        Turns { schedule, state, order: Vec::new() }
+        let seed = if let Schedule::Random(seed) = schedule { seed } else { 0 };
+        Turns { schedule, numbers: Numbers::new(seed), order: Vec::new() }
     }
 
     pub fn are_usual(&self) -> bool {
         self.schedule == Schedule::Fair
-    }
-
-    /// A number below another one (splitmix64).
-    fn below(&mut self, end: u64) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.state ^ self.state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ z >> 31) % end.max(1)
     }
 
     /// Begins a round of `waves` waves.
@@ -80,7 +162,7 @@ impl Turns {
         self.order.extend(0..count);
         if let Schedule::Random(_) = self.schedule {
             for last in (1..count).rev() {
-                let other = self.below(last as u64 + 1) as usize;
+                let other = self.numbers.below(last as u64 + 1) as usize;
                 self.order.swap(last, other);
             }
         }
@@ -90,11 +172,12 @@ impl Turns {
     pub fn next(&mut self, n: usize, usual: u64) -> Option<(usize, u64)> {
         let who = self.order.get(n).copied().unwrap_or(n);
         match self.schedule {
-            Schedule::Fair => Some((who, usual)),
+            // Those of choices do not come here.
+            Schedule::Fair | Schedule::Pct(_) | Schedule::Choices(_) => Some((who, usual)),
             Schedule::Alternate => Some((who, 1)),
             Schedule::Random(_) => {
                 // Mostly short, now and then long.
-                let (passes, slice) = (self.below(3) == 0, 1 << self.below(12));
+                let (passes, slice) = (self.numbers.below(3) == 0, 1 << self.numbers.below(12));
                 (!passes).then_some((who, slice))
             }
         }
@@ -107,11 +190,26 @@ mod tests {
 
     #[test]
     fn a_schedule_is_what_its_text_says() {
-        for schedule in [Schedule::Fair, Schedule::Alternate, Schedule::Random(0), Schedule::Random(u64::MAX)] {
+        let chosen = [Schedule::Pct(Pct::of(5)), Schedule::Pct(Pct { seed: 1, depth: 7, steps: 20 })];
+        let listed = [Schedule::Choices([].into()), Schedule::Choices([(0, 1), (7, 30)].into())];
+        let usual = [Schedule::Fair, Schedule::Alternate, Schedule::Random(0), Schedule::Random(u64::MAX)];
+        for schedule in usual.into_iter().chain(chosen).chain(listed) {
             assert_eq!(schedule.to_string().parse(), Ok(schedule));
         }
-        for text in ["", "unfair", "random", "random:", "random:-1", "random:18446744073709551616"] {
-            assert!(text.parse::<Schedule>().unwrap_err().contains("alternate, or random:SEED"), "{text}");
+        let numbers = ["random", "random:", "random:-1", "random:18446744073709551616"];
+        let chosen = [
+            "pct",
+            "pct:",
+            "pct:1:2",
+            "pct:1:0:5",
+            "pct:1:2:0",
+            "pct:1:2:3:4",
+            "choices",
+            "choices:1",
+            "choices:2=1,2=1",
+        ];
+        for text in ["", "unfair", "fair:1"].into_iter().chain(numbers).chain(chosen) {
+            assert!(text.parse::<Schedule>().unwrap_err().contains("alternate, random:SEED"), "{text}");
         }
     }
 

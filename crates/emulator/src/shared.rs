@@ -76,6 +76,8 @@ pub struct Terms {
     pub watch: Option<Watch>,
     pub prints: Option<PrintBuffer>,
     pub gws: Arc<Gws>,
+    /// One worker runs it.
+    pub alone: bool,
 }
 
 impl Shared {
@@ -84,14 +86,14 @@ impl Shared {
     /// # Errors
     /// A cooperative launch has too many workgroups, or there is no memory left.
     pub fn new(device: &Device, terms: Terms) -> Result<Shared, EmuError> {
-        let Terms { dispatch, mut memory, cooperative, schedule, stop, strict, watch, prints, gws } = terms;
+        let Terms { dispatch, mut memory, cooperative, schedule, stop, strict, watch, prints, gws, alone } = terms;
         let waves = u64::from(dispatch.waves(dispatch.workgroup.iter().product::<u32>())).max(1);
         let scratch_slot = dispatch.wave_scratch() * waves;
         let groups: u64 = dispatch.groups().iter().map(|&n| u64::from(n)).product();
         let in_cluster = dispatch.cluster_size() as usize;
         let clusters = groups / in_cluster as u64;
         // What is to be done again in the same order, one has to do.
-        let most = if schedule == Schedule::Fair { device.workers()? } else { 1 };
+        let most = if schedule == Schedule::Fair && !alone { device.workers()? } else { 1 };
         let workers = most.min(clusters.min(1 << 16) as usize).max(1);
         // Workgroups that may be under way at a time while they wait for one another.
         let most = COOPERATIVE_WAVES / waves;
@@ -138,6 +140,39 @@ impl Shared {
             global: Arc::new(gws::View::new(gws, together, workers)),
             prints,
         })
+    }
+
+    /// The same launch once more, from its beginning, in memory as it is. It is alone, and `gws` are its own.
+    #[must_use]
+    pub fn again(&mut self, gws: Arc<Gws>) -> Shared {
+        let groups = self.clusters * u64::from(self.dispatch.cluster_size());
+        let together = self.cooperative.then(|| (groups, self.dispatch.all_waves()));
+        let own_slots = self.workers * self.resident;
+        Shared {
+            dispatch: self.dispatch.clone(),
+            memory: Arc::clone(&self.memory),
+            next_cluster: AtomicU64::new(0),
+            clusters: self.clusters,
+            workers: self.workers,
+            resident: self.resident,
+            cooperative: self.cooperative,
+            schedule: self.schedule.clone(),
+            stop: Arc::default(),
+            strict: self.strict,
+            races: races(&self.dispatch, self.strict, self.workers, &self.memory),
+            watch: self.watch.clone(),
+            watchdog: self.watchdog.again(),
+            done: Arc::default(),
+            scratch: self.scratch,
+            scratch_slot: self.scratch_slot,
+            spare: Arc::clone(&self.spare),
+            under_way: AtomicU64::new(0),
+            most: self.most,
+            more_slots: Mutex::new(Slots::new(own_slots..self.slots)),
+            slots: self.slots,
+            global: Arc::new(gws::View::new(gws, together, self.workers)),
+            prints: self.prints.take(),
+        }
     }
 
     /// Shows what the kernel has printed into its buffer.

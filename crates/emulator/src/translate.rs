@@ -11,6 +11,7 @@ use luthier_isa::{Inst, VgprMsb};
 
 use crate::code::{Block, Code, Place, Refusal};
 use crate::lower::{Builder, Ending, row_of};
+use crate::meets::meets;
 use crate::mem::gws;
 use crate::op::Op;
 use crate::probe::Probe;
@@ -41,6 +42,9 @@ impl Code {
                 Err(message) if insts.is_empty() => return Err(Refusal { pc, message }),
                 Err(_) => break,
             };
+            if self.is_apart() && !insts.is_empty() && meets(&inst) {
+                break;
+            }
             let number = insts.len() as u16;
             insts.push((pc, inst));
             let mut probe = Box::new(Probe::of(self.probing(), pc));

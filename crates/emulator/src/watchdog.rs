@@ -17,6 +17,16 @@ impl Watchdog {
         Watchdog { instructions, time, start: Instant::now() }
     }
 
+    /// The same limits for a launch that begins now.
+    pub fn again(&self) -> Watchdog {
+        Watchdog::new(self.instructions, self.time)
+    }
+
+    /// The same with another limit of instructions, unless its own is lower.
+    pub fn limited(&self, instructions: u64) -> Watchdog {
+        Watchdog { instructions: instructions.min(self.instructions), ..*self }
+    }
+
     /// How long the launch has taken, if that is too long.
     pub fn is_late(&self) -> Option<Duration> {
         let taken = self.time.map(|_| self.start.elapsed())?;

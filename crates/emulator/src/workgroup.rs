@@ -50,6 +50,20 @@ pub struct Workgroup {
     pub instructions: u64,
 }
 
+/// What becomes of a wave that was let go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pace {
+    /// Its time is over.
+    Quantum,
+    /// It lets others run.
+    Yielded,
+    /// It has come to a block that it is not to run as a whole.
+    Halted,
+    /// It waits at a barrier.
+    Waits,
+    Ended,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
     Running,
@@ -156,18 +170,39 @@ impl Workgroup {
 
     /// Lets a wave go on for about `budget` instructions, if it can.
     pub fn advance(&mut self, program: &mut Program, number: usize, budget: u64) -> Result<(), Trouble> {
-        let Some(running) = self.waves.get_mut(number).filter(|r| r.state == State::Ready) else { return Ok(()) };
-        let (stop, done) = program.run(&mut running.wave, &mut running.cursor, budget);
+        match self.advance_within(program, number, budget, u64::MAX)? {
+            // Its program may look for what engines do anywhere in the workgroup.
+            Pace::Quantum | Pace::Yielded => self.land_all(program),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for `most` instructions at the most; what becomes of the wave.
+    pub fn advance_within(
+        &mut self,
+        program: &mut Program,
+        number: usize,
+        budget: u64,
+        most: u64,
+    ) -> Result<Pace, Trouble> {
+        let ready = self.waves.get_mut(number).filter(|r| r.state == State::Ready);
+        let Some(running) = ready else { return Ok(Pace::Waits) };
+        let (stop, done) = program.run_within(&mut running.wave, &mut running.cursor, budget, most);
         running.instructions += done;
         self.instructions += done;
-        match stop {
-            // Its program may look for what engines do anywhere in the workgroup.
-            Stop::Quantum => return (0..self.waves.len()).try_for_each(|number| self.land(program, number)),
-            Stop::Barrier => running.state = State::AtBarrier,
+        Ok(match stop {
+            Stop::Quantum => Pace::Quantum,
+            Stop::Yielded => Pace::Yielded,
+            Stop::Halted => Pace::Halted,
+            Stop::Barrier => {
+                running.state = State::AtBarrier;
+                Pace::Waits
+            }
             Stop::End => {
                 running.state = State::Ended;
                 self.land(program, number)?;
                 self.end_of(number);
+                Pace::Ended
             }
             Stop::Fault { pc, text, refusal } => {
                 let fault = match (running.wave.fault.take(), refusal) {
@@ -181,8 +216,12 @@ impl Workgroup {
                 };
                 return Err(Trouble::Fault { pc, text, workgroup: self.id, wave: number as u32, fault });
             }
-        }
-        Ok(())
+        })
+    }
+
+    /// What the engines of all waves have still to do is done.
+    pub fn land_all(&mut self, program: &Program) -> Result<(), Trouble> {
+        (0..self.waves.len()).try_for_each(|number| self.land(program, number))
     }
 
     /// In strict mode: all that a wave's engines have still to do is done.
@@ -255,6 +294,14 @@ impl Workgroup {
         (0..).zip(&self.waves).any(|(number, running)| {
             running.state == State::AtBarrier && matches!(self.barriers.waits(number), Waits::Globally(_))
         })
+    }
+
+    /// Whether its waves' observers hear of accesses to memory.
+    pub fn hear(&mut self, all: bool) {
+        for Running { wave, .. } in &mut self.waves {
+            let judged = wave.strict.as_ref().is_some_and(|strict| strict.hears_accesses());
+            wave.is_watched = judged || all && wave.observer.as_ref().is_some_and(|observer| observer.hears_memory());
+        }
     }
 
     /// Whether some wave waits for nothing.

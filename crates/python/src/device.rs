@@ -19,6 +19,7 @@ use crate::json::to_python;
 use crate::link::PyMockLoader;
 use crate::object::PyCodeObject;
 use crate::observe::{PySession, Request, observed_to_python, watch};
+use crate::stage::{PyStage, explored};
 
 /// A `DeviceError`; that of a fault says in its attributes what the text says in words.
 pub fn device_error(error: EmuError) -> PyErr {
@@ -205,6 +206,36 @@ impl PyDevice {
         let told = LaunchOptions { kinds: None, schedule: None, ..told };
         Ok(PySession::new(self.inner.session(&told.launch(module, kernarg)?).map_err(device_error)?))
     }
+
+    /// A launch that stops anywhere and goes back.
+    fn stage(&self, py: Python<'_>, module: u32, told: LaunchOptions, kernarg: Vec<u8>) -> PyResult<PyStage> {
+        let launch = told.launch(module, kernarg)?;
+        guard(py, || Ok(PyStage::new(self.inner.stage(&launch, false).map_err(device_error)?)))
+    }
+
+    /// One launch under ``most`` schedules at most: ``by`` is ``pct`` with a seed and a depth, ``order``, or ``preemptions``
+    /// with their number. A workgroup that runs more than ``watchdog`` instructions is taken for endless. Memory is left as
+    /// the last one leaves it.
+    #[expect(clippy::too_many_arguments, reason = "Python's own two are among them")]
+    fn explore<'py>(
+        &self,
+        py: Python<'py>,
+        module: u32,
+        told: LaunchOptions,
+        kernarg: Vec<u8>,
+        by: (String, u64, u32),
+        most: u64,
+        watchdog: u64,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let schedule = Some("choices:".to_owned());
+        let launch = LaunchOptions { schedule, ..told }.launch(module, kernarg)?;
+        let stage = guard(py, || {
+            let mut stage = self.inner.stage(&launch, true).map_err(device_error)?;
+            stage.limit(watchdog);
+            Ok(stage)
+        })?;
+        explored(py, stage, (&by.0, by.1, by.2), most)
+    }
 }
 
 /// A launch as Python states it: the attributes of :class:`luthier.device.launching.Launch`.
@@ -334,7 +365,7 @@ fn reached_to_json(at: Reached) -> Value {
     json!({"address": at.address, "workgroup": at.workgroup, "wave": at.wave, "lane": at.lane})
 }
 
-fn finding_to_json(f: &Finding) -> Value {
+pub fn finding_to_json(f: &Finding) -> Value {
     let other = f
         .other
         .as_ref()

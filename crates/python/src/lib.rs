@@ -22,6 +22,7 @@
 //! | `library` | hooks that are LLVM IR |
 //! | `link` | the mock loader |
 //! | `program` | lifted code: functions, blocks, instructions |
+//! | `stage` | launches that stop anywhere; one launch under many schedules |
 //! | `text` | annotated assembly |
 
 #[cfg(feature = "llvm")]
@@ -41,6 +42,7 @@ mod link;
 mod object;
 mod observe;
 mod program;
+mod stage;
 mod text;
 
 use pyo3::prelude::*;
@@ -69,6 +71,8 @@ mod core {
         PyBlock, PyBlocks, PyFrame, PyFunction, PyInstruction, PyInstructions, PyLoop, PyMir, PyOperand, PyProgram,
         PyRegister, flag_bits, instruction_columns,
     };
+    #[pymodule_export]
+    use crate::stage::PyStage;
     use pyo3::prelude::*;
     use pyo3::types::PyTuple;
 

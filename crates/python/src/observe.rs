@@ -37,7 +37,7 @@ pub fn watch(request: Request) -> PyResult<Watch> {
 }
 
 /// The bytes of a list of plain structures, as NumPy reads them.
-fn bytes_of<'py, T: Copy>(py: Python<'py>, list: &[T]) -> Bound<'py, PyBytes> {
+pub fn bytes_of<'py, T: Copy>(py: Python<'py>, list: &[T]) -> Bound<'py, PyBytes> {
     // SAFETY: the event structures are `repr(C)`, without padding (their sizes are asserted where they are defined),
     // and plain integers throughout.
     PyBytes::new(py, unsafe { std::slice::from_raw_parts(list.as_ptr().cast::<u8>(), size_of_val(list)) })
@@ -67,7 +67,7 @@ pub fn observed_to_python<'py>(py: Python<'py>, observed: &Observed) -> PyResult
     Ok(dict)
 }
 
-fn registers_to_python<'py>(py: Python<'py>, registers: &Registers) -> PyResult<Bound<'py, PyDict>> {
+pub fn registers_to_python<'py>(py: Python<'py>, registers: &Registers) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
     dict.set_item("sgprs", bytes_of(py, &registers.sgprs))?;
     dict.set_item("vgprs", bytes_of(py, &registers.vgprs))?;

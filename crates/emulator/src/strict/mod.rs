@@ -258,6 +258,10 @@ impl Strict {
     pub fn report_more(&mut self, kind: FindingKind, lanes: impl Iterator<Item = (u32, Option<u64>)>) {
         self.log.report_more(kind, lanes);
     }
+    /// Findings so far; some come only when the wave has ended.
+    pub fn findings(&self) -> &[RawFinding] {
+        &self.log.findings
+    }
     pub fn take_findings(&mut self) -> Vec<RawFinding> {
         self.report_tails();
         self.report_suspects();

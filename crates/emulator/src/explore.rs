@@ -1,0 +1,368 @@
+//! One launch under many schedules: which outcomes there are.
+//!
+//! * **PCT**: random priorities, by seeds ([`crate::schedule::Pct`]).
+//! * **By order**: all orders of conflicting accesses, so that at the end there are no others. Accesses conflict that reach
+//!   the same bytes, one of them writing; of barriers with numbers and of global wave sync all do. A wave is tried at an
+//!   earlier choice only where what it does now conflicts with what was done there (dynamic partial-order reduction:
+//!   Flanagan and Godefroid, POPL 2005), and not where what it would do commutes with all that was done since it was tried
+//!   there (sleep sets: Godefroid, 1996).
+//! * **Bounded**: all schedules in which running waves are interrupted at most so many times (Musuvathi and Qadeer, PLDI
+//!   2007), those that only differ in the order of what does not conflict included.
+//!
+//! Memory does as it is told at once: these are the outcomes of sequentially consistent interleavings.
+
+use std::collections::BTreeMap;
+
+use crate::choose::WaveId;
+use crate::error::EmuError;
+use crate::observe::{MemoryEvent, Space};
+use crate::report::{Finding, FindingKind};
+use crate::schedule::{Pct, Schedule};
+use crate::stage::Stage;
+use crate::workgroup::{Pace, Trouble};
+
+/// Which schedules are tried.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum By {
+    /// Priorities of these seeds on, lost this often.
+    Pct {
+        seed: u64,
+        depth: u32,
+    },
+    Order,
+    /// Interruptions at most.
+    Preemptions(u32),
+}
+
+/// What schedules lead to: the same memory, or a stop at the same instruction.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The first one; it repeats it.
+    pub schedule: Schedule,
+    pub schedules: u64,
+    /// Why the launch was stopped.
+    pub error: Option<EmuError>,
+    /// Of the first one.
+    pub findings: Vec<Finding>,
+    /// Under any of them.
+    pub kinds: Vec<FindingKind>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Explored {
+    /// In the order in which they were found.
+    pub outcomes: Vec<Outcome>,
+    /// Schedules that were run to their end.
+    pub schedules: u64,
+    /// Schedules that were left because another one is the same in all that counts.
+    pub left: u64,
+    /// There are no others.
+    pub exhausted: bool,
+    /// Choices of the longest one.
+    pub choices: u64,
+}
+
+/// What makes two outcomes one.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    Memory(u64),
+    Fault(u64, String),
+    Deadlock,
+    Endless,
+    Other(String),
+}
+
+/// Choices of one schedule at most where all are to be tried.
+const LONGEST: usize = 20_000;
+
+struct Explorer<'a> {
+    stage: &'a mut Stage,
+    go_on: &'a dyn Fn() -> bool,
+    most: u64,
+    found: BTreeMap<Key, usize>,
+    explored: Explored,
+}
+
+/// Tries `most` schedules at most. `stage` was made to listen, with a schedule of choices.
+///
+/// # Errors
+/// The launch cannot be taken back; `go_on` said no.
+pub fn explore(stage: &mut Stage, by: By, most: u64, go_on: &dyn Fn() -> bool) -> Result<Explored, EmuError> {
+    let mut explorer = Explorer { stage, go_on, most, found: BTreeMap::new(), explored: Explored::default() };
+    match by {
+        By::Pct { seed, depth } => explorer.by_priorities(seed, depth)?,
+        By::Order => explorer.all(None)?,
+        By::Preemptions(most) => explorer.all(Some(most))?,
+    }
+    Ok(explorer.explored)
+}
+
+/// One turn that was taken in a schedule, and what else was possible.
+struct Node {
+    ready: Vec<WaveId>,
+    /// The wave that has run last is the first of them, and can go on.
+    continues: bool,
+    taken: WaveId,
+    foot: Foot,
+    /// What else was tried here, and what it did.
+    tried: Vec<(WaveId, Foot)>,
+    wanted: Vec<WaveId>,
+    /// Who need not be tried, and what it would do.
+    sleeping: Vec<(WaveId, Foot)>,
+    /// Interruptions up to here, this turn included.
+    preemptions: u32,
+}
+
+impl Node {
+    /// Interruptions if this one goes on.
+    fn costs(&self, wave: WaveId, before: u32) -> u32 {
+        before + u32::from(self.continues && self.ready.first() != Some(&wave))
+    }
+}
+
+/// What a turn did to what others may see.
+#[derive(Clone, Debug, Default)]
+struct Foot {
+    /// Space, first address, the one behind the last, whether it writes. LDS is told apart by its workgroup.
+    accesses: Vec<(u64, u64, u64, bool)>,
+    syncs: bool,
+}
+
+impl Foot {
+    fn of(events: &[MemoryEvent], syncs: bool) -> Foot {
+        let mut accesses: Vec<(u64, u64, u64, bool)> = Vec::new();
+        for event in events {
+            let space = event.kind >> 4;
+            let room = match space {
+                s if s == Space::Lds as u8 => event.workgroup + 1,
+                s if s == Space::Scratch as u8 => continue,
+                _ => 0,
+            };
+            let (from, to, writes) = (event.address, event.address + u64::from(event.size), event.kind & 3 != 0);
+            match accesses.last_mut() {
+                Some((last, _, end, wrote)) if *last == room && *end == from && *wrote == writes => *end = to,
+                _ => accesses.push((room, from, to, writes)),
+            }
+        }
+        Foot { accesses, syncs }
+    }
+
+    fn conflicts(&self, other: &Foot) -> bool {
+        let meet =
+            |a: &(u64, u64, u64, bool), b: &(u64, u64, u64, bool)| a.0 == b.0 && a.1 < b.2 && b.1 < a.2 && (a.3 || b.3);
+        self.syncs && other.syncs || self.accesses.iter().any(|a| other.accesses.iter().any(|b| meet(a, b)))
+    }
+}
+
+/// How one schedule ended.
+enum End {
+    Over,
+    Stopped(Trouble),
+    /// Another schedule is the same.
+    Left,
+    /// It is longer than is looked at.
+    Long,
+}
+
+impl Explorer<'_> {
+    fn may_go_on(&self) -> Result<(), EmuError> {
+        if (self.go_on)() { Ok(()) } else { Err(EmuError::Interrupted) }
+    }
+
+    /// As many seeds as there are to try; over how many choices they spread is what the ones before had.
+    fn by_priorities(&mut self, seed: u64, depth: u32) -> Result<(), EmuError> {
+        let mut steps = 1;
+        for number in 0..self.most {
+            self.may_go_on()?;
+            let schedule = Schedule::Pct(Pct { seed: seed.wrapping_add(number), depth, steps });
+            self.stage.begin_again(&schedule)?;
+            let end = self.run_chosen()?;
+            steps = steps.max(self.stage.chooser.count());
+            self.note(end, schedule);
+        }
+        Ok(())
+    }
+
+    /// A schedule whose choices are made by its chooser.
+    fn run_chosen(&mut self) -> Result<End, EmuError> {
+        loop {
+            match self.stage.play.look() {
+                Err(trouble) => return Ok(End::Stopped(trouble)),
+                Ok([]) => return Ok(End::Over),
+                Ok(_) => {}
+            }
+            let chosen = self.stage.chooser.choose(self.stage.play.ready(), self.stage.play.yielded());
+            self.stage.play.begin(chosen);
+            if let Err(trouble) = self.turn(false) {
+                return Ok(End::Stopped(trouble));
+            }
+        }
+    }
+
+    /// The turn that has begun, to its end; what it did.
+    fn turn(&mut self, wanted: bool) -> Result<Foot, Trouble> {
+        let play = &mut self.stage.play;
+        let Some(id) = play.turn() else { return Ok(Foot::default()) };
+        let syncs = wanted && play.syncs();
+        let mut paced = Ok(Pace::Quantum);
+        while play.turn().is_some() && paced.is_ok() {
+            paced = play.advance(u64::MAX);
+        }
+        let group = play.groups_mut().iter_mut().find(|group| group.number == id.group);
+        let observer = group.and_then(|group| group.waves[id.wave as usize].wave.observer.as_mut());
+        let events = observer.map(|observer| std::mem::take(&mut observer.seen.memory)).unwrap_or_default();
+        paced.map(|_| if wanted { Foot::of(&events, syncs) } else { Foot::default() })
+    }
+
+    /// All schedules, or all with so many interruptions.
+    fn all(&mut self, bound: Option<u32>) -> Result<(), EmuError> {
+        let mut nodes: Vec<Node> = Vec::new();
+        let mut complete = true;
+        while self.explored.schedules + self.explored.left < self.most {
+            self.may_go_on()?;
+            self.stage.begin_again(&Schedule::Choices([].into()))?;
+            let end = self.run_once(&mut nodes, bound);
+            match end {
+                End::Left => self.explored.left += 1,
+                end => {
+                    complete &= !matches!(end, End::Long | End::Stopped(Trouble::Watchdog { .. }));
+                    let schedule = self.stage.choices();
+                    self.note(end, schedule);
+                }
+            }
+            if !next(&mut nodes, bound) {
+                self.explored.exhausted = complete;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// The schedule that begins with the turns of `nodes`, and goes on as usual.
+    fn run_once(&mut self, nodes: &mut Vec<Node>, bound: Option<u32>) -> End {
+        let known = nodes.len();
+        for depth in 0..LONGEST {
+            let ready = match self.stage.play.look() {
+                Err(trouble) => return stopped(nodes, trouble),
+                Ok([]) => return End::Over,
+                Ok(ready) => ready.to_vec(),
+            };
+            if depth >= nodes.len() {
+                let last = nodes.last();
+                let sleeping =
+                    if bound.is_some() { Vec::new() } else { last.map(Node::still_asleep).unwrap_or_default() };
+                let asleep = |wave: &WaveId| sleeping.iter().any(|(other, _)| other == wave);
+                let continues =
+                    last.is_some_and(|last| ready.first() == Some(&last.taken)) && !self.stage.play.yielded();
+                let before = last.map_or(0, |last| last.preemptions);
+                let Some(&taken) = ready.iter().find(|wave| !asleep(wave)) else { return End::Left };
+                let wanted = if bound.is_some() { ready.clone() } else { vec![taken] };
+                let (foot, tried) = (Foot::default(), Vec::new());
+                let mut node = Node { ready, continues, taken, foot, tried, wanted, sleeping, preemptions: before };
+                node.preemptions = node.costs(taken, before);
+                nodes.push(node);
+            }
+            let taken = nodes[depth].taken;
+            let chosen = self.stage.play.ready().iter().position(|wave| *wave == taken).unwrap_or_default();
+            self.stage.chooser.told(self.stage.play.ready(), chosen);
+            self.stage.play.begin(chosen);
+            match self.turn(bound.is_none()) {
+                Err(trouble) => return stopped(nodes, trouble),
+                Ok(foot) => nodes[depth].foot = foot,
+            }
+            if bound.is_none() && depth + 1 >= known {
+                want_earlier(nodes, depth);
+            }
+        }
+        // What comes behind might matter to all that was before.
+        all_wanted(nodes);
+        End::Long
+    }
+
+    fn note(&mut self, end: End, schedule: Schedule) {
+        self.explored.schedules += 1;
+        self.explored.choices = self.explored.choices.max(self.stage.chooser.count());
+        let outcome = self.stage.play.give_up();
+        let findings = self.stage.tell_all(outcome.findings);
+        let (key, error) = match end {
+            End::Over | End::Left => (Key::Memory(self.stage.digest()), None),
+            End::Long => {
+                let what = format!("one schedule has more than {LONGEST} choices");
+                (Key::Endless, Some(EmuError::Unsupported { kernel: self.stage.kernel().to_owned(), what }))
+            }
+            End::Stopped(trouble) => {
+                let error = self.stage.error(trouble);
+                let key = match &error {
+                    EmuError::Fault { pc, message, .. } => Key::Fault(*pc, message.to_string()),
+                    EmuError::Deadlock { .. } => Key::Deadlock,
+                    EmuError::Watchdog { .. } => Key::Endless,
+                    other => Key::Other(other.to_string()),
+                };
+                (key, Some(error))
+            }
+        };
+        let kinds = findings.iter().map(|finding| finding.kind).collect::<Vec<_>>();
+        let outcomes = &mut self.explored.outcomes;
+        let number = *self.found.entry(key).or_insert(outcomes.len());
+        if number == outcomes.len() {
+            outcomes.push(Outcome { schedule, schedules: 0, error, findings, kinds: Vec::new() });
+        }
+        let outcome = &mut outcomes[number];
+        outcome.schedules += 1;
+        outcome.kinds.extend(kinds);
+        outcome.kinds.sort_unstable();
+        outcome.kinds.dedup();
+    }
+}
+
+/// The launch was stopped: what other waves would have done next might matter to all that was before.
+fn stopped(nodes: &mut [Node], trouble: Trouble) -> End {
+    all_wanted(nodes);
+    End::Stopped(trouble)
+}
+
+fn all_wanted(nodes: &mut [Node]) {
+    nodes.iter_mut().for_each(|node| node.wanted = node.ready.clone());
+}
+
+impl Node {
+    /// Who need not be tried behind this turn either.
+    fn still_asleep(&self) -> Vec<(WaveId, Foot)> {
+        let commutes = |(wave, foot): &&(WaveId, Foot)| *wave != self.taken && !foot.conflicts(&self.foot);
+        self.sleeping.iter().chain(&self.tried).filter(commutes).cloned().collect()
+    }
+}
+
+/// Who has just had its turn is to have it at each earlier turn of another wave's that conflicts.
+fn want_earlier(nodes: &mut [Node], depth: usize) {
+    let (earlier, now) = nodes.split_at_mut(depth);
+    let (taken, foot) = (now[0].taken, &now[0].foot);
+    for node in earlier.iter_mut().filter(|node| node.taken != taken && node.foot.conflicts(foot)) {
+        let more = if node.ready.contains(&taken) { vec![taken] } else { node.ready.clone() };
+        for wave in more {
+            if !node.wanted.contains(&wave) {
+                node.wanted.push(wave);
+            }
+        }
+    }
+}
+
+/// Goes on to the next schedule; false if there is none.
+fn next(nodes: &mut Vec<Node>, bound: Option<u32>) -> bool {
+    while let Some(mut node) = nodes.pop() {
+        let before = nodes.last().map_or(0, |last| last.preemptions);
+        let done = (node.taken, std::mem::take(&mut node.foot));
+        node.tried.push(done);
+        let is_new = |wave: &&WaveId| {
+            !node.tried.iter().chain(&node.sleeping).any(|(other, _)| other == *wave)
+                && bound.is_none_or(|most| node.costs(**wave, before) <= most)
+        };
+        if let Some(&wave) = node.wanted.iter().find(is_new) {
+            node.taken = wave;
+            node.preemptions = node.costs(wave, before);
+            nodes.push(node);
+            return true;
+        }
+    }
+    false
+}

@@ -1,0 +1,496 @@
+"""A launch that stops wherever it is told to, and goes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ... import _core
+from ...errors import ArgumentError
+from ...reports.findings import Finding
+from ..arguments import Packed, Place
+from ..where import place_of
+from .lines import Lines
+from .stops import ACTIONS, Breakpoint, Condition, Stop, Watchpoint, condition_of
+from .waves import SPECIAL, StageWave, register_name
+
+if TYPE_CHECKING:
+    import numpy
+
+    from ..module import Module
+    from ..results import RunResult  # noqa: F401  # for the documentation
+    from .why import Origin
+
+#: A wave: itself, or its workgroup's number and its own.
+WaveLike = "StageWave | tuple[int, int]"
+
+
+class Stage:
+    """A launch under way: all its resident waves, in the order of its schedule.
+
+    An *event* is an instruction that a wave has executed; :attr:`event` counts them and says where the launch is. Stops do not
+    change what it does. Going back is doing it again up to an earlier event, so everything is what it was then.
+    :meth:`finish` (or the end of a ``with`` block) ends it where it is, and brings the buffers back.
+    """
+
+    def __init__(self, module: Module, kernel: str, core: _core.Stage, packed: Packed, arguments: Sequence[Any], lines: Lines):
+        self.module = module
+        self.kernel = kernel
+        self.core = core
+        self.lines = lines
+        self.breakpoints: list[Breakpoint] = []
+        self.watchpoints: list[Watchpoint] = []
+        #: Whether it stops at what strict mode finds.
+        self.stops_at_findings = False
+        self.last: Stop | None = None
+        self._packed: Packed | None = packed
+        self._arguments = list(arguments)
+        self._places = list(packed.places)
+        self._next = 1
+
+    # Where it is.
+
+    @property
+    def event(self) -> int:
+        """Instructions executed so far, by all waves."""
+        return self.core.event
+
+    @property
+    def waves(self) -> list[StageWave]:
+        """The waves under way."""
+        found = self.core.waves()
+        return [StageWave(self, group, number, *rest) for group, number, *rest in found]
+
+    def wave(self, group: int = 0, number: int = 0) -> StageWave:
+        """A wave under way, by the number of its workgroup and its own.
+
+        :raises ArgumentError: if there is none.
+        """
+        found = next((wave for wave in self.waves if wave.id == (group, number)), None)
+        if found is None:
+            raise ArgumentError(f"wave {number} of workgroup {group} is not under way at event {self.event:,}")
+        return found
+
+    @property
+    def is_over(self) -> bool:
+        """All waves have ended."""
+        return self.last is not None and self.last.why == "over" and self.last.event == self.event
+
+    @property
+    def choices(self) -> str:
+        """The schedule that leads here again, for ``schedule=``."""
+        return self.core.choices()
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What strict mode has found so far."""
+        return [Finding(found) for found in self.core.findings()]
+
+    def read(self, address: int, size: int) -> bytes:
+        """Device memory as the kernel sees it, scratch and arguments included."""
+        return self.core.read(address, size)
+
+    @property
+    def arrays(self) -> dict[str, Place]:
+        """The arguments that are arrays, by name (``arg0``, ``arg1``, ... where the kernel's have none): where they are."""
+        facts = self.module.loaded.core.kernel(self.kernel) or {}
+        names = [arg.get("name") for arg in facts.get("args") or () if not arg["hidden"]]
+        found = {}
+        for place in self._places:
+            name = names[place.index] if 0 <= place.index < len(names) else None
+            found[name if name and name.isidentifier() else f"arg{place.index}"] = place
+        return found
+
+    def array(self, name: str | int) -> numpy.ndarray:
+        """A copy of an argument's array as it is now, by the argument's name or number.
+
+        :raises ArgumentError: for an argument that is no array.
+        """
+        import numpy
+
+        known = self.arrays
+        place = known.get(name) if isinstance(name, str) else next((p for p in self._places if p.index == name), None)
+        if place is None:
+            raise ArgumentError(f"kernel {self.kernel} has no array {name!r}, only {', '.join(known) or 'none'}")
+        given = self._arguments[place.index] if 0 <= place.index < len(self._arguments) else None
+        dtype, shape = getattr(given, "dtype", None), getattr(given, "shape", None)
+        data = numpy.frombuffer(self.read(place.address, place.size), "uint8")
+        try:
+            return data.view(numpy.dtype(dtype)).reshape(shape)
+        except (TypeError, ValueError):
+            return data
+
+    def place_of(self, address: int) -> str | None:
+        """Which argument's array an address is in, in words; None for none."""
+        return place_of(address, self._places)
+
+    # Where it stops.
+
+    def break_at(self, where: int | str, condition: Condition | str | None = None) -> Breakpoint:
+        """Stops waves before an instruction: at an address, a line (``"file.hip:12"``, ``"12"`` of the kernel's own file), the
+        start of a function by name, or ``"entry"``, the kernel's. A line without code stands for the next one with some: the
+        breakpoint says which. ``condition`` is asked with the wave (see :class:`StageWave`), or is a Python expression over
+        its registers (``"v[3][0] > 5"``; :func:`luthier.device.debug.stops.names_of`).
+
+        :raises ArgumentError: for a place that is not there.
+        """
+        what, addresses = self._find(where)
+        point = Breakpoint(self._number(), what, addresses, condition_of(condition))
+        self.breakpoints.append(point)
+        return point
+
+    def _find(self, where: int | str) -> tuple[str, list[int]]:
+        program = self.lines.code_object.program
+        if isinstance(where, str) and where.lower().startswith("0x"):
+            try:
+                where = int(where, 16)
+            except ValueError:
+                raise ArgumentError(f"{where!r} is no address") from None
+        if isinstance(where, int):
+            if program.instruction_at(where) is None:
+                raise ArgumentError(f"no instruction begins at {where:#x}")
+            return f"{where:#x}", [where]
+        reached = program.select(self.kernel)
+        if where == "entry":
+            return f"the entry of {self.kernel}", [reached[0].address]
+        file, _, number = where.rpartition(":")
+        if number.isdigit() and int(number) > 0:
+            (path, line), addresses = self.lines.addresses(file or None, int(number))
+            moved = "" if line == int(number) else f", the first line with code from {number} on"
+            return f"{path}:{line}{moved}", addresses
+        found = [function.address for function in reached if function.name == where]
+        if not found:
+            known = ", ".join(function.name for function in reached[:8])
+            raise ArgumentError(f"{where!r} is no address, FILE:LINE, entry, or function that {self.kernel} reaches ({known})")
+        return f"function {where}", found
+
+    def watch(
+        self,
+        *,
+        address: int | None = None,
+        lds: int | None = None,
+        register: str | None = None,
+        size: int = 4,
+        wave: Any = None,
+        group: int | None = None,
+        lane: int | None = None,
+        on: str = "change",
+        condition: Condition | str | None = None,
+    ) -> Watchpoint:
+        """Stops behind the instruction that accesses ``size`` bytes at an ``address``, or at offset ``lds`` in the LDS of
+        workgroup ``group``; ``on`` is ``read``, ``write``, ``access`` or ``change``. Or behind the one that changes a
+        ``register`` of a ``wave``, a vector register in one ``lane`` or in any.
+
+        :raises ArgumentError: for anything else.
+        """
+        if sum(x is not None for x in (address, lds, register)) != 1:
+            raise ArgumentError("watch: give one of address=, lds= and register=")
+        if size < 1 or on not in ("read", "write", "access", "change"):
+            raise ArgumentError(f"watch: size={size}, on={on!r}: a size from 1, and read, write, access or change")
+        request: tuple[str, str, int, int, int, int | None]
+        if register is not None:
+            name = register_name(register)
+            if name in ("mode", "flat_scratch") or on != "change":
+                raise ArgumentError(f"watch: register {name}, on={on!r}: changes of s, v, a, exec, vcc, scc and m0 can be watched")
+            at = self._wave(wave)
+            request = ("register", name, at[0], at[1], 0, lane)
+            what = f"changes of {name}{'' if lane is None else f' in lane {lane}'} of wave {at[1]} of workgroup {at[0]}"
+        elif lds is not None:
+            number = self._wave(wave)[0] if group is None else group
+            request = ("lds", on, lds, size, number, None)
+            what = f"{on} of {size} bytes at {lds:#x} in LDS of workgroup {number}"
+        else:
+            assert address is not None
+            request = ("memory", on, address, size, 0, None)
+            place = self.place_of(address)
+            what = f"{on} of {size} bytes at {address:#x}{'' if place is None else f', {place}'}"
+        point = Watchpoint(self._number(), what, request, condition_of(condition))
+        self.watchpoints.append(point)
+        return point
+
+    def delete(self, point: Breakpoint | Watchpoint | int) -> None:
+        """Forgets a breakpoint or a watchpoint, or the one with a number.
+
+        :raises ArgumentError: for one that is not there.
+        """
+        all_points: list[Breakpoint | Watchpoint] = [*self.breakpoints, *self.watchpoints]
+        found = next((known for known in all_points if known is point or known.number == point), None)
+        if found is None:
+            raise ArgumentError(f"there is no breakpoint or watchpoint {point}")
+        self.breakpoints = [known for known in self.breakpoints if known is not found]
+        self.watchpoints = [known for known in self.watchpoints if known is not found]
+
+    def _number(self) -> int:
+        number, self._next = self._next, self._next + 1
+        return number
+
+    def _wave(self, wave: Any) -> tuple[int, int]:
+        """Which wave is meant: the one whose turn it is, or was, where none is given."""
+        if isinstance(wave, StageWave):
+            return wave.id
+        if wave is not None:
+            group, number = wave
+            return int(group), int(number)
+        if self.last is not None and self.last.wave is not None:
+            return self.last.wave.id
+        if not self.event:
+            self._go(event=0)
+        return next((found.id for found in self.waves), (0, 0))
+
+    # On.
+
+    def resume(self, event: int | None = None) -> Stop:
+        """Goes on to the next breakpoint, watchpoint, finding (if :attr:`stops_at_findings`) or fault, the end, or an event."""
+        while True:
+            stop = self._go(event=event, points=True)
+            if stop.point is None:
+                return stop
+            if stop.point.condition is None or stop.wave is None or stop.point.condition(stop.wave):
+                stop.point.hits += 1
+                return stop
+
+    def step(self, wave: Any = None, count: int = 1) -> Stop:
+        """Goes on until a wave (without one, the one that has stopped) has executed ``count`` more instructions. Others run when
+        it is their turn; a breakpoint of theirs stops it, too."""
+        group, number = self._wave(wave)
+        retired = self.wave(group, number).retired
+        return self._until((group, number, retired + count))
+
+    def step_all(self, group: int | None = None) -> Stop:
+        """One instruction of each wave that can go on, of one workgroup or of all."""
+        ready = [wave for wave in self.waves if wave.state == "ready" and group in (None, wave.group)]
+        stop = self._go(event=self.event)
+        for wave in ready:
+            now = next((found for found in self.waves if found.id == wave.id), None)
+            if now is None or now.retired > wave.retired:
+                continue
+            stop = self._until((*wave.id, wave.retired + 1))
+            if stop.why != "reached":
+                break
+        return stop
+
+    def step_line(self, wave: Any = None, limit: int = 1 << 20) -> Stop:
+        """Goes on until a wave comes to another source line; at most ``limit`` of its instructions.
+
+        :raises ArgumentError: if the kernel has no source lines.
+        """
+        self.lines.file(None)
+        id = self._wave(wave)
+        first = self.lines.line(self.wave(*id).pc)
+        for _ in range(limit):
+            stop = self.step(id)
+            if stop.why != "reached":
+                return stop
+            line = self.lines.line(self.wave(*id).pc)
+            if line is not None and line != first:
+                return stop
+        return stop
+
+    def _until(self, retired: tuple[int, int, int]) -> Stop:
+        while True:
+            stop = self._go(retired=retired, points=True)
+            if stop.point is None or stop.point.condition is None or stop.wave is None or stop.point.condition(stop.wave):
+                return stop
+
+    # Back.
+
+    def goto(self, event: int) -> Stop:
+        """Goes to an event, before or behind, without a stop on the way.
+
+        :raises DeviceError: where the launch cannot be taken back: its kernel calls the host, or can write too much memory.
+        """
+        if event < 0:
+            raise ArgumentError(f"goto: {event} is no event: they count from 0")
+        return self._told(self.core.goto(event))
+
+    def back(self, count: int = 1) -> Stop:
+        """Takes ``count`` instructions back, of whichever waves they were."""
+        return self.goto(max(self.event - count, 0))
+
+    def reverse_step(self, wave: Any = None, count: int = 1) -> Stop:
+        """Goes back to where a wave was about to execute the last ``count`` of its instructions."""
+        group, number = self._wave(wave)
+        retired = next((found.retired for found in self.waves if found.id == (group, number)), None)
+        if retired is None:  # it has ended
+            event = self._last_of(group, number)
+            return self._begin() if event is None else self._stand(event, (group, number))
+        found = self.core.event_of(group, number, max(retired - count, 0))
+        return self._begin() if found is None or not retired else self._stand(found, (group, number))
+
+    def _last_of(self, group: int, number: int) -> int | None:
+        """Of a wave that has ended, the event of its last instruction."""
+        low, high = 0, 1
+        if self.core.event_of(group, number, 0) is None:
+            return None
+        event = self.event
+        while (self.core.event_of(group, number, high) or event) < event and high < event:
+            low, high = high, high * 2
+        while low < high:
+            middle = (low + high + 1) // 2
+            found = self.core.event_of(group, number, middle)
+            low, high = (middle, high) if found is not None and found < event else (low, middle - 1)
+        return self.core.event_of(group, number, low)
+
+    def reverse_line(self, wave: Any = None) -> Stop:
+        """Goes back to where a wave came to the line before."""
+        self.lines.file(None)
+        id = self._wave(wave)
+        first = self.lines.line(self.wave(*id).pc)
+        trace = self.trace(id)
+        line = None
+        for at in reversed(range(len(trace))):
+            here = self.lines.line(int(trace["pc"][at]))
+            if here is None or here == (line or first):
+                continue
+            if line is not None:  # the one before that line
+                return self._stand(int(trace["event"][at + 1]), id)
+            line = here
+        return self._stand(int(trace["event"][0]), id) if line is not None else self._begin()
+
+    def reverse_resume(self) -> Stop:
+        """Goes back to the last breakpoint, watchpoint or finding before now, or the beginning."""
+        end, found = self.event, None
+        self.goto(0)
+        while True:
+            stop = self.resume(end)
+            is_before = stop.event < end
+            if stop.why in ("address", "watchpoint", "finding") and is_before:
+                found = stop
+                continue
+            break
+        if found is None:
+            return self._begin()
+        # Once more to it, so that its stop is what was stopped at.
+        self.goto(max(found.event - 1, 0) if found.why != "address" else found.event)
+        stop = self.resume(found.event if found.why != "address" else None)
+        return stop if stop.event == found.event and stop.why == found.why else self._stand(found.event, None, found)
+
+    def _begin(self) -> Stop:
+        self.goto(0)
+        self.last = Stop("begin", 0, next(iter(self.waves), None))
+        return self.last
+
+    def _stand(self, event: int, wave: tuple[int, int] | None, found: Stop | None = None) -> Stop:
+        """Is at an event, and with a wave."""
+        stop = self.goto(event)
+        if found is not None:
+            self.last = found
+        elif wave is not None:
+            self.last = Stop(stop.why, self.event, next((w for w in self.waves if w.id == wave), stop.wave))
+        assert self.last is not None
+        return self.last
+
+    def last_write(self, *, address: int | None = None, lds: int | None = None, size: int = 4, group: int | None = None) -> Stop | None:
+        """The last store or atomic before now that reached some of these bytes. The launch stands where it stood; the stop says
+        which instruction of which wave it was, and its event is the one behind it. None if the launch has not written there."""
+        here, last = self.event, self.last
+        number = group if group is not None or lds is None else self._wave(None)[0]
+        request = ("memory", "write", address or 0, size, 0, None) if lds is None else ("lds", "write", lds, size, number or 0, None)
+        if (address is None) == (lds is None):
+            raise ArgumentError("last_write: give either address= or lds=")
+        found = None
+        self.goto(0)
+        while True:
+            told = self.core.resume(here, None, [], [request], False)
+            if told["why"] != "watchpoint":
+                break
+            found = self._told(told, Watchpoint(0, f"write at {(address if lds is None else lds) or 0:#x}", request))
+        self.goto(here)
+        self.last = last
+        return found
+
+    def trace(self, wave: Any = None, first: int = 0) -> numpy.ndarray:
+        """The ``event``, ``pc`` and ``exec`` of each instruction that a wave has executed up to now, but for its ``first``."""
+        import numpy
+
+        group, number = self._wave(wave)
+        data = self.core.trace(group, number, first)
+        return numpy.frombuffer(data, [("event", "<u8"), ("pc", "<u8"), ("exec", "<u8")])
+
+    def why(
+        self,
+        register: str | None = None,
+        *,
+        wave: Any = None,
+        lane: int | None = None,
+        address: int | None = None,
+        lds: int | None = None,
+        group: int | None = None,
+        size: int = 4,
+        depth: int = 12,
+    ) -> Origin:
+        """Where a value comes from: a register of a wave (of a vector register, in a lane), or bytes of memory or LDS. The chain
+        of instructions that made it, back to what the launch was given. See :class:`luthier.device.debug.Origin`."""
+        from .why import Explainer
+
+        here, last = self.event, self.last
+        explainer = Explainer(self, depth)
+        try:
+            if register is not None:
+                id = self._wave(wave)
+                name = register_name(register)
+                if name[0] in "va" and name not in SPECIAL and lane is None:
+                    raise ArgumentError(f"why: {name} has a value for each lane: say which with lane=")
+                return explainer.register(id, name, lane, self.wave(*id).retired, depth)
+            if (address is None) == (lds is None):
+                raise ArgumentError("why: give a register, or one of address= and lds=")
+            number = self._wave(wave)[0] if group is None else group
+            return explainer.memory(address if lds is None else lds, size, None if lds is None else number, here, depth)  # type: ignore[arg-type]
+        finally:
+            self.goto(here)
+            self.last = last
+
+    # The native module.
+
+    def _go(self, *, event: int | None = None, retired: tuple[int, int, int] | None = None, points: bool = False) -> Stop:
+        breakpoints = [point for point in self.breakpoints if point.enabled] if points else []
+        watchpoints = [point for point in self.watchpoints if point.enabled] if points else []
+        addresses = [address for point in breakpoints for address in point.addresses]
+        findings = points and self.stops_at_findings
+        try:
+            told = self.core.resume(event, retired, addresses, [point.request for point in watchpoints], findings)
+        finally:
+            self.module.device.printer.flush()
+        point: Breakpoint | Watchpoint | None = None
+        if told["why"] == "address":
+            point = next((point for point in breakpoints if told["pc"] in point.addresses), None)
+        elif told["why"] == "watchpoint":
+            point = watchpoints[told["watchpoint"]]
+        return self._told(told, point)
+
+    def _told(self, told: dict[str, Any], point: Breakpoint | Watchpoint | None = None) -> Stop:
+        wave, access = None, told.get("access")
+        if told["wave"] is not None:
+            wave = next((found for found in self.waves if found.id == tuple(told["wave"])), None)
+        if access is not None:
+            access = (access[0], access[1], access[2], ACTIONS[access[3] & 3])
+        finding = None if told.get("finding") is None else Finding(told["finding"])
+        self.last = Stop(told["why"], self.event, wave, point, told.get("pc"), access, finding, told.get("error"))
+        return self.last
+
+    def finish(self) -> None:
+        """Ends the launch where it is: the arguments' buffers are copied back and given up."""
+        if self._packed is not None:
+            packed, self._packed = self._packed, None
+            try:
+                packed.fetch(self.module.device.core)
+            finally:
+                packed.free(self.module.device.core)
+
+    def __enter__(self) -> Stage:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.finish()
+
+    def __repr__(self) -> str:
+        return f"<Stage of {self.kernel}: event {self.event:,}, {len(self.waves)} waves>"
+
+
+def points_of(points: Iterable[Breakpoint | Watchpoint]) -> str:
+    """A line for each of them."""
+    return "\n".join(f"{point}{'' if point.enabled else ' (off)'}, {point.hits} times" for point in points)
+
+
+#: What a front end calls to begin a launch anew.
+Begin = Callable[[], Stage]
