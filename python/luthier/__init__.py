@@ -46,6 +46,11 @@ if TYPE_CHECKING:
         flag_bits,
     )
     from .captured import capture
+    from .device.debug.stage import Stage
+    from .device.debug.stops import Stop
+    from .device.debug.waves import StageWave
+    from .device.debug.why import Origin
+    from .device.exploring import Explored
     from .device.launching import Launch, LaunchKeywords, Strict
     from .device.linked import Linked
     from .device.mock_device import Device, Progress, finding_kinds
@@ -144,6 +149,11 @@ _HOME = {
     "Shared": "instrumenting.values",
     "shared": "instrumenting.values",
     "Snapshot": "device.observe",
+    "Stage": "device.debug.stage",
+    "StageWave": "device.debug.waves",
+    "Stop": "device.debug.stops",
+    "Origin": "device.debug.why",
+    "Explored": "device.exploring",
     "Strict": "device.launching",
     "Symbol": "instrumenting.given",
     "TargetId": "_core",
@@ -186,13 +196,13 @@ _HOME = {
 # In full, for type checkers.
 __all__ = [
     "AccessCount", "AccessDirection", "AccessKind", "AccessWidth", "Address", "Annotation", "ArgumentError", "Block", "Blocks", "Case", "CaseError", "Channel", "CodeObject",
-    "Container", "Counter", "Device", "DeviceArray", "DeviceError", "DuplicateSymbolError", "FinalizedError", "FindingWarning", "Frame", "Function", "HookLibrary", "Imm",
+    "Container", "Counter", "Device", "DeviceArray", "DeviceError", "DuplicateSymbolError", "Explored", "FinalizedError", "FindingWarning", "Frame", "Function", "HookLibrary", "Imm",
     "Instruction", "Instructions", "InstrumentError", "InstrumentKeywords", "InstrumentedFile", "InternalError", "Kernel", "KernelDescriptor",
     "LaneState", "Launch", "LaunchKeywords", "LaunchWarning", "LiftError", "LinkError", "Linked", "Literal", "LoadError", "LoadedObject",
-    "LoadedSymbol", "Location", "Loop", "LuthierError", "MockLoader", "Module", "NothingInsertedError", "Old", "Operand", "Pc", "PointId", "Progress", "Properties",
+    "LoadedSymbol", "Location", "Loop", "LuthierError", "MockLoader", "Module", "NothingInsertedError", "Old", "Operand", "Origin", "Pc", "PointId", "Progress", "Properties",
     "Reg",
     "Register", "Registers", "RejectedError", "RejectedWarning", "RelocationError", "Report", "RunResult", "Select", "Session", "Shared",
-    "Snapshot", "Strict", "StrictError", "Symbol", "TargetId", "Tool", "ToolError", "Trace", "TraceProgress", "TracedProgram", "UnresolvedSymbolError", "WaveState", "capture",
+    "Snapshot", "Stage", "StageWave", "Stop", "Strict", "StrictError", "Symbol", "TargetId", "Tool", "ToolError", "Trace", "TraceProgress", "TracedProgram", "UnresolvedSymbolError", "WaveState", "capture",
     "finding_kinds", "flag_bits", "instrument", "instrument_file", "judge", "shared", "trace", "__version__",
 ]  # fmt: skip
 if TYPE_CHECKING:

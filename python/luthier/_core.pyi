@@ -821,8 +821,8 @@ class Device:
         self, module: int, told: _Launch, kernarg: bytes, by: tuple[str, int, int], most: int, watchdog: int
     ) -> dict[str, Any]:
         """One launch under ``most`` schedules at most: ``by`` is ``pct`` with a seed and a depth, ``order``, or ``preemptions``
-        with their number. A workgroup that runs more than ``watchdog`` instructions is taken for endless. Memory is left as
-        the last one leaves it."""
+        with their number. A workgroup that runs more than ``watchdog`` instructions is taken for endless. Memory is what
+        it was afterwards."""
 
 @final
 class Session:

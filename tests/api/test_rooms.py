@@ -15,7 +15,7 @@ PACKAGE = ROOT / "python/luthier"
 #: From the ground up. What is next to each other in a row of its own may not import from what comes after it.
 ROOMS = (
     "_core", "errors", "columns", "base", "reports", "verdict", "objects", "lang", "instrumenting", "counting", "device", "views", "tools",
-    "batch", "agent", "replay", "triton", "judging", "cli", "traced", "captured", "pytest_plugin",
+    "batch", "agent", "replay", "dap", "triton", "judging", "cli", "traced", "captured", "pytest_plugin",
 )  # fmt: skip
 
 #: The base of tools says of what types its callbacks' arguments are.

@@ -141,6 +141,18 @@ def test_another_code_object_is_compared_down_to_its_store(target):
         and (first.lane, first.workgroup, first.wave) == (second.lane, second.workgroup, second.wave) == (1, 0, 0)
     )
     assert "store" in first.text and first.address == found.differences[0].address
+    one, other = lt.replay.why_they_differ(case, found, lt.CodeObject.open(built(target, 4)))
+    assert (one.pc, one.text, other.pc) == (first.pc, first.text, second.pc) and one.value != other.value
+    assert any("argument 0" in leaf.what for leaf in one.leaves), str(one)
+
+
+@pytest.mark.parametrize("target", ("gfx90a", "gfx1201"))
+def test_a_case_is_explored_on_one_device_and_each_outcome_replayed(target):
+    case, _ = sums(target)
+    for by in ("order", "pct", "usual"):
+        found = explore(case, 8, by=by)
+        assert found.is_deterministic and found.outcomes[0].replayed.is_same
+    assert explore(case, 4000, by="order").exhausted, "workgroups that do not meet have one order"
 
 
 def beyond(target: str) -> Case:

@@ -63,6 +63,25 @@ def test_every_outcome_of_some_order_is_seen_and_no_other(programs, target, name
             assert seen <= orders and (few or seen == orders), (place, fenced)
 
 
+@pytest.mark.parametrize("name", litmus.PROGRAMS)
+@pytest.mark.parametrize("target", TARGETS)
+def test_all_orders_give_exactly_the_outcomes_and_are_known_to_be_all(programs, target, name):
+    orders = litmus.allowed(litmus.PROGRAMS[name], fenced=True)
+    threads = len(litmus.PROGRAMS[name].threads)
+    for scope, lds in PLACES:
+        blocks, waves = (threads, 1) if scope == "agent" else (1, threads)
+        launch = {"blocks": blocks, "block": 64 * waves}
+        kernel = f"{name}_{scope}_{'lds' if lds else 'global'}_relaxed"
+        args = [np.zeros(128, np.uint32), np.zeros(16, np.uint32)]
+        found = programs(target).explore(kernel, **launch, args=args, by="order", schedules=5000)
+        seen = set()
+        for outcome in found.outcomes:
+            cells, out = np.zeros(128, np.uint32), np.zeros(16, np.uint32)
+            programs(target).run(kernel, **launch, args=[cells, out], schedule=outcome.schedule)
+            seen.add(litmus.outcome(name, lds, cells.tobytes(), out.tobytes()))
+        assert found.exhausted and seen == orders, (scope, lds, found.schedules, found.left)
+
+
 @pytest.mark.parametrize(
     ("name", "forbidden", "others"),
     [

@@ -37,6 +37,8 @@ pub enum By {
 /// What schedules lead to: the same memory, or a stop at the same instruction.
 #[derive(Clone, Debug)]
 pub struct Outcome {
+    /// What makes two outcomes one, across searches of one launch.
+    pub key: String,
     /// The first one; it repeats it.
     pub schedule: Schedule,
     pub schedules: u64,
@@ -62,16 +64,6 @@ pub struct Explored {
     pub choices: u64,
 }
 
-/// What makes two outcomes one.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
-    Memory(u64),
-    Fault(u64, String),
-    Deadlock,
-    Endless,
-    Other(String),
-}
-
 /// Choices of one schedule at most where all are to be tried.
 const LONGEST: usize = 20_000;
 
@@ -79,11 +71,11 @@ struct Explorer<'a> {
     stage: &'a mut Stage,
     go_on: &'a dyn Fn() -> bool,
     most: u64,
-    found: BTreeMap<Key, usize>,
+    found: BTreeMap<String, usize>,
     explored: Explored,
 }
 
-/// Tries `most` schedules at most. `stage` was made to listen, with a schedule of choices.
+/// Tries `most` schedules at most; memory is what it was again. `stage` was made to listen, with a schedule of choices.
 ///
 /// # Errors
 /// The launch cannot be taken back; `go_on` said no.
@@ -94,7 +86,9 @@ pub fn explore(stage: &mut Stage, by: By, most: u64, go_on: &dyn Fn() -> bool) -
         By::Order => explorer.all(None)?,
         By::Preemptions(most) => explorer.all(Some(most))?,
     }
-    Ok(explorer.explored)
+    let explored = explorer.explored;
+    stage.restart()?;
+    Ok(explored)
 }
 
 /// One turn that was taken in a schedule, and what else was possible.
@@ -255,7 +249,10 @@ impl Explorer<'_> {
                 let continues =
                     last.is_some_and(|last| ready.first() == Some(&last.taken)) && !self.stage.play.yielded();
                 let before = last.map_or(0, |last| last.preemptions);
-                let Some(&taken) = ready.iter().find(|wave| !asleep(wave)) else { return End::Left };
+                // As usual, so that one that spins lets others go on.
+                let usual = self.stage.chooser.usual() % ready.len();
+                let in_order = ready[usual..].iter().chain(&ready[..usual]);
+                let Some(&taken) = in_order.into_iter().find(|wave| !asleep(wave)) else { return End::Left };
                 let wanted = if bound.is_some() { ready.clone() } else { vec![taken] };
                 let (foot, tried) = (Foot::default(), Vec::new());
                 let mut node = Node { ready, continues, taken, foot, tried, wanted, sleeping, preemptions: before };
@@ -285,27 +282,28 @@ impl Explorer<'_> {
         let outcome = self.stage.play.give_up();
         let findings = self.stage.tell_all(outcome.findings);
         let (key, error) = match end {
-            End::Over | End::Left => (Key::Memory(self.stage.digest()), None),
+            End::Over | End::Left => (format!("memory {:x}", self.stage.digest()), None),
             End::Long => {
                 let what = format!("one schedule has more than {LONGEST} choices");
-                (Key::Endless, Some(EmuError::Unsupported { kernel: self.stage.kernel().to_owned(), what }))
+                let error = EmuError::Unsupported { kernel: self.stage.kernel().to_owned(), what };
+                ("endless".to_owned(), Some(error))
             }
             End::Stopped(trouble) => {
                 let error = self.stage.error(trouble);
                 let key = match &error {
-                    EmuError::Fault { pc, message, .. } => Key::Fault(*pc, message.to_string()),
-                    EmuError::Deadlock { .. } => Key::Deadlock,
-                    EmuError::Watchdog { .. } => Key::Endless,
-                    other => Key::Other(other.to_string()),
+                    EmuError::Fault { pc, .. } => format!("fault {pc:x}"),
+                    EmuError::Deadlock { .. } => "deadlock".to_owned(),
+                    EmuError::Watchdog { .. } => "endless".to_owned(),
+                    other => other.to_string(),
                 };
                 (key, Some(error))
             }
         };
         let kinds = findings.iter().map(|finding| finding.kind).collect::<Vec<_>>();
         let outcomes = &mut self.explored.outcomes;
-        let number = *self.found.entry(key).or_insert(outcomes.len());
+        let number = *self.found.entry(key.clone()).or_insert(outcomes.len());
         if number == outcomes.len() {
-            outcomes.push(Outcome { schedule, schedules: 0, error, findings, kinds: Vec::new() });
+            outcomes.push(Outcome { key, schedule, schedules: 0, error, findings, kinds: Vec::new() });
         }
         let outcome = &mut outcomes[number];
         outcome.schedules += 1;

@@ -123,6 +123,8 @@ pub struct Stage {
     starts: BTreeSet<u64>,
     /// What it has stopped before: it goes on there.
     passed: Option<(WaveId, u64)>,
+    /// Who has done what was watched.
+    acted: Option<WaveId>,
     /// That it cannot go on at an event.
     failed: Option<(u64, Option<WaveId>, EmuError)>,
     shown: bool,
@@ -141,7 +143,20 @@ impl Stage {
         let image = if memory.calls().is_some() { None } else { Image::of(memory, MOST_KEPT) };
         let schedule = play.shared.schedule.clone();
         let chooser = Chooser::new(&schedule);
-        Stage { module, kernel, play, chooser, schedule, gws, image, starts, passed: None, failed: None, shown: false }
+        Stage {
+            module,
+            kernel,
+            play,
+            chooser,
+            schedule,
+            gws,
+            image,
+            starts,
+            passed: None,
+            acted: None,
+            failed: None,
+            shown: false,
+        }
     }
 
     /// Instructions executed so far.
@@ -176,7 +191,9 @@ impl Stage {
                     if matches!(why, Why::Over) && !std::mem::replace(&mut self.shown, true) {
                         self.play.shared.show(&self.kernel)?;
                     }
-                    return Ok(Stopped { why, wave: self.play.turn() });
+                    // What was watched may have ended the turn.
+                    let acted = self.acted.take().or_else(|| self.play.turn());
+                    return Ok(Stopped { why, wave: acted });
                 }
                 Ok(None) => {}
                 Err(trouble) => return self.fail(trouble),
@@ -193,18 +210,21 @@ impl Stage {
         values: &mut [Vec<u8>],
     ) -> Result<Option<Why>, Trouble> {
         let event = until.event.unwrap_or(u64::MAX);
-        if self.event() >= event {
+        let there = |stage: &Stage| until.retired.is_some_and(|(wave, most)| stage.retired(wave) >= most);
+        // It may have ended by that, and its workgroup with it.
+        if there(self) {
+            let _ = self.whose_turn();
             return Ok(Some(Why::Reached));
         }
         let Some(id) = self.whose_turn()? else { return Ok(Some(Why::Over)) };
+        if self.event() >= event {
+            return Ok(Some(Why::Reached));
+        }
         let mut most = event - self.event();
         if let Some((wave, retired)) = until.retired
             && wave == id
         {
-            most = most.min(retired.saturating_sub(self.retired(id)));
-            if most == 0 {
-                return Ok(Some(Why::Reached));
-            }
+            most = most.min(retired - self.retired(id));
         }
         let of_wave = |watch: &Watchpoint| matches!(watch, Watchpoint::Register { wave, .. } if *wave == id);
         let steps = until.findings || until.watchpoints.iter().any(of_wave);
@@ -212,7 +232,7 @@ impl Stage {
             return Ok(None);
         }
         // It stands before an instruction now, and the limits still hold.
-        if self.event() >= event || until.retired.is_some_and(|(wave, most)| wave == id && self.retired(id) >= most) {
+        if self.event() >= event || there(self) {
             return Ok(Some(Why::Reached));
         }
         let address = self.play.address(id).unwrap_or_default();
@@ -222,6 +242,7 @@ impl Stage {
         }
         let found = if until.findings { self.findings_of(id).len() } else { 0 };
         let accesses = self.step(id, memory)?;
+        self.acted = Some(id);
         if until.findings && self.findings_of(id).len() > found {
             let finding = self.findings_of(id)[found].clone();
             return Ok(Some(Why::Found(Box::new(self.told(finding, id)))));
@@ -246,6 +267,7 @@ impl Stage {
                 return Ok(Some(Why::Watchpoint(number, hit.copied(), at)));
             }
         }
+        self.acted = None;
         Ok(None)
     }
 

@@ -214,8 +214,8 @@ impl PyDevice {
     }
 
     /// One launch under ``most`` schedules at most: ``by`` is ``pct`` with a seed and a depth, ``order``, or ``preemptions``
-    /// with their number. A workgroup that runs more than ``watchdog`` instructions is taken for endless. Memory is left as
-    /// the last one leaves it.
+    /// with their number. A workgroup that runs more than ``watchdog`` instructions is taken for endless. Memory is what
+    /// it was afterwards.
     #[expect(clippy::too_many_arguments, reason = "Python's own two are among them")]
     fn explore<'py>(
         &self,

@@ -283,8 +283,9 @@ pub fn explored<'py>(
     });
     let Explored { outcomes, schedules, left, exhausted, choices } = signals.or(done)?;
     let list = PyList::empty(py);
-    for Outcome { schedule, schedules, error, findings, kinds } in outcomes {
+    for Outcome { key, schedule, schedules, error, findings, kinds } in outcomes {
         let dict = PyDict::new(py);
+        dict.set_item("key", key)?;
         dict.set_item("schedule", schedule.to_string())?;
         dict.set_item("schedules", schedules)?;
         dict.set_item("error", error.map(|error| device_error(error).into_value(py)))?;

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 from ..base.signals import Terminated, end, raise_on_termination
 from ..base.text import printable
 from ..errors import LuthierError
-from . import case_parsers
+from . import case_parsers, debug_parsers
 
 _STRICT_KINDS = "--strict-kinds"
 
@@ -160,7 +160,9 @@ def build_parser() -> argparse.ArgumentParser:
         "--cooperative", action="store_true", help="all workgroups are under way together, and may wait for one another"
     )
     run.add_argument("--cluster", metavar="X[,Y,Z]", help="workgroups of a cluster (gfx1250)")
-    run.add_argument("--schedule", metavar="S", help="how waves take turns: fair (the default), alternate, or random:SEED")
+    run.add_argument(
+        "--schedule", metavar="S", help="how waves take turns: fair (the default), alternate, random:SEED, pct:SEED, ..."
+    )
     run.add_argument("--watchdog", metavar="N", help="give up when one workgroup has run N instructions")
     run.add_argument("--timeout", metavar="SECONDS", help="give up when the launch has taken so long")
     run.add_argument("--lds", metavar="BYTES", default="0", help="dynamic LDS, added to what the kernel declares")
@@ -365,6 +367,7 @@ def build_parser() -> argparse.ArgumentParser:
     instrument.add_argument("-o", "--output", metavar="OUT", required=True, help="where it goes")
 
     case_parsers.add(commands, _STRICT_KINDS)
+    debug_parsers.add(commands, _STRICT_KINDS)
     return parser
 
 

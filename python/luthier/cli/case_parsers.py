@@ -35,11 +35,14 @@ def add(commands: Any, strict_kinds: str) -> None:
     replay = command("replay", "Run a recorded launch again, and compare what it leaves.")
     replay.add_argument("file", metavar="CASE", help="a case file, of luthier capture")
     replay.add_argument("--tool", metavar="TOOL", action="append", default=[], help="as for run")
-    replay.add_argument("--schedule", metavar="S", help="how waves take turns: fair (the default), alternate, or random:SEED")
+    replay.add_argument("--schedule", metavar="S", help="how waves take turns: as of luthier run")
     replay.add_argument("--code", metavar="FILE", help="run the kernel of this code object on the case's memory")
     replay.add_argument("--as", metavar="TARGET", dest="processor", help="with --code, on this processor")
     replay.add_argument(
         "--against", metavar="FILE", help="run the case's code and this code object's, and name the store that differs first"
+    )
+    replay.add_argument(
+        "--why", action="store_true", help="with --against: where the first word that differs comes from, on both sides"
     )
     replay.add_argument("--cooperative", action="store_true", help="all workgroups are under way together")
     replay.add_argument("--json", metavar="FILE", help="write what happened as JSON (- for standard output)")
@@ -49,6 +52,17 @@ def add(commands: Any, strict_kinds: str) -> None:
     explore.add_argument("file", metavar="CASE", help="a case file, of luthier capture")
     explore.add_argument("--schedules", metavar="N", default="64", help="how many (64)")
     explore.add_argument("--seed", metavar="S", default="0", help="of the first random one (0)")
+    explore.add_argument(
+        "--by",
+        choices=("usual", "order", "pct", "preemptions", "random"),
+        default="usual",
+        help="all orders of conflicting accesses, until there are no others (order); random priorities (pct); at most so many "
+        "interruptions (preemptions); long random turns (random); or order and then pct, half of the schedules each (usual)",
+    )
+    explore.add_argument(
+        "--depth", metavar="D", default="3", help="of pct: how often the running wave loses its priority, and one (3)"
+    )
+    explore.add_argument("--preemptions", metavar="N", default="2", help="of preemptions: how many (2)")
     judged(explore)
 
     reduce = command("reduce", "Make a recorded launch smaller as long as its finding, or its fault, stays.")

@@ -15,13 +15,16 @@ from .run import interruptible
 def main(args: Any) -> int:
     """Says which outcomes there are. Status 1 for several, for a stop, and for findings."""
     case = Case.open(args.file)
-    count, seed = (parse_number(f"--{name}", getattr(args, name), "a number") for name in ("schedules", "seed"))
-    found = interruptible(lambda: explore(case, count, seed, way_of(args)))
+    names = ("schedules", "seed", "depth", "preemptions")
+    count, seed, depth, most = (parse_number(f"--{name}", getattr(args, name), "a number") for name in names)
+    found = interruptible(lambda: explore(case, count, seed, way_of(args), by=args.by, depth=depth, preemptions=most))
     for outcome in found.outcomes:
         print(printable(str(outcome)))
-    if found.is_deterministic:
-        print(f"one outcome under {found.schedules:,} schedules; others were not tried")
-    else:
-        print(f"{len(found.outcomes):,} outcomes under {found.schedules:,} schedules: `luthier replay --schedule S` repeats each")
+    many = "one outcome" if found.is_deterministic else f"{len(found.outcomes):,} outcomes"
+    rest = "there are no others" if found.exhausted else "others were not tried"
+    repeat = (
+        "" if found.is_deterministic else "; `luthier replay --schedule S` repeats each, `luthier debug --schedule S` stops in it"
+    )
+    print(f"{many} under {found.schedules:,} schedules; {rest}{repeat}")
     bad = any(outcome.replayed.stop is not None or outcome.kinds for outcome in found.outcomes)
     return 0 if found.is_deterministic and not bad else 1

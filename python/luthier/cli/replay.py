@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..base.text import printable
 from ..errors import ArgumentError
 from ..objects.code_object import CodeObject
 from ..replay.case import Case
 from ..replay.comparing import Compared, compare
+from ..replay.debugging import why_they_differ
 from ..replay.running import Replayed, Way, replay
 from ..reports.as_json import plain
 from ..reports.findings import finding_text
 from .argspec import parse_number, parse_seconds
 from .run import aside, interruptible, parse_kinds
+
+if TYPE_CHECKING:
+    from ..device.debug.why import Origin
 
 
 def way_of(args: Any, **more: Any) -> Way:
@@ -36,7 +40,11 @@ def main(args: Any) -> int:
             raise ArgumentError("--against runs two code objects: leave --tool and --code out")
         other = CodeObject.open(args.against, target=args.processor, kernel=case.kernel)
         way = way_of(args, schedule=args.schedule, processor=None)
-        return _compared(interruptible(lambda: compare(case, other, way)))
+        found = interruptible(lambda: compare(case, other, way))
+        origins = interruptible(lambda: why_they_differ(case, found, other, way)) if args.why else None
+        return _compared(found, origins)
+    if args.why:
+        raise ArgumentError("--why is about what differs: give --against, too")
     if args.processor is not None and args.code is None:
         raise ArgumentError("--as says what processor the code of --code is for: give it, too")
     code = None if args.code is None else CodeObject.open(args.code, target=args.processor, kernel=case.kernel)
@@ -104,7 +112,7 @@ def _show(did: Replayed) -> None:
             show(table.title, table.headers, table.rows)
 
 
-def _compared(found: Compared) -> int:
+def _compared(found: Compared, origins: tuple[Origin, Origin] | None) -> int:
     for name, did in (("the case's code", found.first), ("the other code", found.second)):
         if did.error is not None:
             print(printable(f"{name} was stopped: {did.error}"))
@@ -113,6 +121,8 @@ def _compared(found: Compared) -> int:
     if found.differences:
         for name, store in zip(("the case's code", "the other code"), found.stores):
             print(printable(f"{name}: {'nothing has written that byte' if store is None else f'written by {store}'}"))
+    for name, origin in zip(("the case's code", "the other code"), origins or ()):
+        print(printable(f"{name}: where the first word that differs comes from:\n{origin}"))
     if found.is_same:
         print("both leave the same memory" if found.first.error is None else "both were stopped")
     return 0 if found.is_same else 1

@@ -60,8 +60,9 @@ class LaunchKeywords(TypedDict, total=False):
     """Which of a module's variants runs, ``"original"`` or ``"full"`` say: see ``variants`` of :meth:`luthier.Device.load`.
     Without it, what the tools have made of the kernel, or what ``select`` says."""
     schedule: str | None
-    """How waves take turns: ``"fair"`` (as with None), ``"alternate"`` or ``"random:SEED"``. Sessions have none: the caller who
-    steps says whose turn it is."""
+    """How waves take turns: ``"fair"`` (as with None), ``"alternate"``, ``"random:SEED"``, ``"pct:SEED"`` or
+    ``"pct:SEED:DEPTH:STEPS"`` (one wave at a time, by random priorities), or ``"choices:AT=WHICH,..."``, which exploring gives.
+    Sessions have none: the caller who steps says whose turn it is."""
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ..objects.kernel import Kernel
+    from .debug.stage import Stage
 
 _M = TypeVar("_M", bound=Callable[..., Any])
 
@@ -273,6 +274,19 @@ class Device:
         """
         module, launch = self._module(source, kernel, keywords)
         return module.session(kernel, **launch)
+
+    @shortened
+    @_runs
+    def debug(self, source: Any, kernel: str, **keywords: Unpack[RunKeywords]) -> Stage:
+        """Loads a code object and begins a launch that stops anywhere and goes back (see :meth:`Module.debug`).
+
+        :returns: the launch, before its first instruction.
+        :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
+        :raises DeviceError: for a launch that cannot begin.
+        :raises LoadError: for a file that holds no code object for this processor.
+        """
+        module, launch = self._module(source, kernel, keywords)
+        return module.debug(kernel, **launch)
 
     def _module(self, source: Any, kernel: str, keywords: RunKeywords) -> tuple[Module, LaunchKeywords]:
         """The module that is to run, and what is left of the keywords."""

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from ..objects.kernel import Kernel
+    from .debug.stage import Stage
+    from .exploring import Explored
     from .mock_device import Device
 
 
@@ -211,6 +213,71 @@ class Module:
         except BaseException:
             packed.free(self.device.core)
             raise
+
+    @shortened
+    @launches
+    def debug(self, kernel: str, **launch: Unpack[LaunchKeywords]) -> Stage:
+        """A launch that stops at breakpoints, watchpoints, findings and faults, and goes back: see
+        :class:`luthier.device.debug.Stage`. ``schedule`` is ``"fair"`` (as with None), ``"pct:..."`` or ``"choices:..."``.
+
+        :returns: the launch, before its first instruction.
+        :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
+        :raises DeviceError: for a launch that cannot begin.
+        """
+        from .debug.lines import Lines
+        from .debug.stage import Stage
+
+        told = launch_of(kernel, launch)
+        variant = self.chosen(told)
+        if variant.sources:
+            raise ArgumentError("debug: tools with channels have nobody who reads them here: they are for run and trace")
+        runs, packed = self._prepare(told, variant)
+        packed.kept = self.device.memory.kept(anyhow=True)
+        try:
+            inner = self.device.core.stage(runs.id, told, packed.kernarg)
+            return Stage(self.device, kernel, inner, packed, told.args, Lines(runs.loaded, kernel))
+        except BaseException:
+            packed.free(self.device.core)
+            raise
+
+    @shortened
+    @launches
+    def explore(
+        self,
+        kernel: str,
+        *,
+        by: str = "usual",
+        schedules: int = 64,
+        seed: int = 0,
+        depth: int = 3,
+        preemptions: int = 2,
+        watchdog: int = 1_000_000,
+        **launch: Unpack[LaunchKeywords],
+    ) -> Explored:
+        """Runs a launch under many schedules, each in memory as it is now, and says which outcomes there are: see
+        :func:`luthier.device.exploring.explore`, which explains ``by`` and what follows. The arrays are left as they were.
+
+        :returns: the outcomes, each with a schedule that repeats it.
+        :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
+        :raises DeviceError: for a launch that cannot begin, or not be taken back: its kernel calls the host, or can write too
+            much memory.
+        """
+        from .exploring import How, explore
+
+        how = How(by, schedules, seed, depth, preemptions, watchdog)
+        told = launch_of(kernel, launch)
+        if told.schedule is not None:
+            raise ArgumentError("explore chooses the schedules itself: leave schedule= out")
+        variant = self.chosen(told)
+        if variant.sources:
+            raise ArgumentError("explore: tools with channels have nobody who reads them here: they are for run and trace")
+        runs, packed = self._prepare(told, variant)
+        kept = self.device.memory.kept(anyhow=True)
+        try:
+            return explore(self.device.core, runs.id, told, packed.kernarg, how)
+        finally:
+            del kept
+            packed.free(self.device.core)
 
     def _prepare(self, launch: Launch, variant: Variant) -> tuple[Variant, Packed]:
         """What runs, and its arguments; the tools are told."""

@@ -7,6 +7,7 @@
 | ``program`` | recording a launch of a running program |
 | ``running`` | replaying a case |
 | ``comparing`` | two code objects on one case |
+| ``debugging`` | a case on the stage of the debugger |
 | ``exploring`` | one case under many schedules |
 | ``reducing`` | a smaller case that shows the same |
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from .case import Case, Dispatch, Region
 from .comparing import Compared, Store, compare
+from .debugging import debug, why_they_differ
 from .exploring import Explored, Outcome, explore
 from .recorder import Recording, record
 from .reducing import Reduced, reduce
@@ -34,8 +36,10 @@ __all__ = [
     "Store",
     "Way",
     "compare",
+    "debug",
     "explore",
     "record",
     "reduce",
     "replay",
+    "why_they_differ",
 ]

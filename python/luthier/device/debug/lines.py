@@ -81,7 +81,9 @@ class Lines:
         fits = [file for file in self.files if file == name or file.endswith(os.sep + name) or not name]
         if len(fits) != 1:
             known = ", ".join(self.files)
-            raise ArgumentError(f"{name!r} is {'no' if not fits else 'more than one'} source file of kernel {self.kernel}: {known}")
+            raise ArgumentError(
+                f"{name!r} is {'no' if not fits else 'more than one'} source file of kernel {self.kernel}: {known}"
+            )
         return fits[0]
 
     def addresses(self, name: str | None, line: int) -> tuple[Line, list[int]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
@@ -17,12 +18,8 @@ from .waves import SPECIAL, StageWave, register_name
 if TYPE_CHECKING:
     import numpy
 
-    from ..module import Module
-    from ..results import RunResult  # noqa: F401  # for the documentation
+    from ..mock_device import Device
     from .why import Origin
-
-#: A wave: itself, or its workgroup's number and its own.
-WaveLike = "StageWave | tuple[int, int]"
 
 
 class Stage:
@@ -33,8 +30,8 @@ class Stage:
     :meth:`finish` (or the end of a ``with`` block) ends it where it is, and brings the buffers back.
     """
 
-    def __init__(self, module: Module, kernel: str, core: _core.Stage, packed: Packed, arguments: Sequence[Any], lines: Lines):
-        self.module = module
+    def __init__(self, device: Device, kernel: str, core: _core.Stage, packed: Packed, arguments: Sequence[Any], lines: Lines):
+        self.device = device
         self.kernel = kernel
         self.core = core
         self.lines = lines
@@ -59,7 +56,7 @@ class Stage:
     def waves(self) -> list[StageWave]:
         """The waves under way."""
         found = self.core.waves()
-        return [StageWave(self, group, number, *rest) for group, number, *rest in found]
+        return [StageWave(self, *wave) for wave in found]
 
     def wave(self, group: int = 0, number: int = 0) -> StageWave:
         """A wave under way, by the number of its workgroup and its own.
@@ -93,7 +90,7 @@ class Stage:
     @property
     def arrays(self) -> dict[str, Place]:
         """The arguments that are arrays, by name (``arg0``, ``arg1``, ... where the kernel's have none): where they are."""
-        facts = self.module.loaded.core.kernel(self.kernel) or {}
+        facts = self.lines.code_object.core.kernel(self.kernel) or {}
         names = [arg.get("name") for arg in facts.get("args") or () if not arg["hidden"]]
         found = {}
         for place in self._places:
@@ -191,7 +188,9 @@ class Stage:
         if register is not None:
             name = register_name(register)
             if name in ("mode", "flat_scratch") or on != "change":
-                raise ArgumentError(f"watch: register {name}, on={on!r}: changes of s, v, a, exec, vcc, scc and m0 can be watched")
+                raise ArgumentError(
+                    f"watch: register {name}, on={on!r}: changes of s, v, a, exec, vcc, scc and m0 can be watched"
+                )
             at = self._wave(wave)
             request = ("register", name, at[0], at[1], 0, lane)
             what = f"changes of {name}{'' if lane is None else f' in lane {lane}'} of wave {at[1]} of workgroup {at[0]}"
@@ -289,6 +288,9 @@ class Stage:
     def _until(self, retired: tuple[int, int, int]) -> Stop:
         while True:
             stop = self._go(retired=retired, points=True)
+            if stop.why == "reached":
+                own = next((wave for wave in self.waves if wave.id == retired[:2]), stop.wave)
+                stop = self.last = replace(stop, wave=own)
             if stop.point is None or stop.point.condition is None or stop.wave is None or stop.point.condition(stop.wave):
                 return stop
 
@@ -380,12 +382,16 @@ class Stage:
         assert self.last is not None
         return self.last
 
-    def last_write(self, *, address: int | None = None, lds: int | None = None, size: int = 4, group: int | None = None) -> Stop | None:
+    def last_write(
+        self, *, address: int | None = None, lds: int | None = None, size: int = 4, group: int | None = None
+    ) -> Stop | None:
         """The last store or atomic before now that reached some of these bytes. The launch stands where it stood; the stop says
         which instruction of which wave it was, and its event is the one behind it. None if the launch has not written there."""
         here, last = self.event, self.last
         number = group if group is not None or lds is None else self._wave(None)[0]
-        request = ("memory", "write", address or 0, size, 0, None) if lds is None else ("lds", "write", lds, size, number or 0, None)
+        request = (
+            ("memory", "write", address or 0, size, 0, None) if lds is None else ("lds", "write", lds, size, number or 0, None)
+        )
         if (address is None) == (lds is None):
             raise ArgumentError("last_write: give either address= or lds=")
         found = None
@@ -450,7 +456,7 @@ class Stage:
         try:
             told = self.core.resume(event, retired, addresses, [point.request for point in watchpoints], findings)
         finally:
-            self.module.device.printer.flush()
+            self.device.printer.flush()
         point: Breakpoint | Watchpoint | None = None
         if told["why"] == "address":
             point = next((point for point in breakpoints if told["pc"] in point.addresses), None)
@@ -464,6 +470,10 @@ class Stage:
             wave = next((found for found in self.waves if found.id == tuple(told["wave"])), None)
         if access is not None:
             access = (access[0], access[1], access[2], ACTIONS[access[3] & 3])
+        if wave is None and told["why"] != "over":
+            before = None if self.last is None or self.last.wave is None else self.last.wave.id
+            under_way = self.waves
+            wave = next((found for found in under_way if found.id == before), next(iter(under_way), None))
         finding = None if told.get("finding") is None else Finding(told["finding"])
         self.last = Stop(told["why"], self.event, wave, point, told.get("pc"), access, finding, told.get("error"))
         return self.last
@@ -473,9 +483,9 @@ class Stage:
         if self._packed is not None:
             packed, self._packed = self._packed, None
             try:
-                packed.fetch(self.module.device.core)
+                packed.fetch(self.device.core)
             finally:
-                packed.free(self.module.device.core)
+                packed.free(self.device.core)
 
     def __enter__(self) -> Stage:
         return self
@@ -485,12 +495,3 @@ class Stage:
 
     def __repr__(self) -> str:
         return f"<Stage of {self.kernel}: event {self.event:,}, {len(self.waves)} waves>"
-
-
-def points_of(points: Iterable[Breakpoint | Watchpoint]) -> str:
-    """A line for each of them."""
-    return "\n".join(f"{point}{'' if point.enabled else ' (off)'}, {point.hits} times" for point in points)
-
-
-#: What a front end calls to begin a launch anew.
-Begin = Callable[[], Stage]

@@ -10,7 +10,6 @@ from ...errors import ArgumentError, DeviceError
 
 if TYPE_CHECKING:
     from ...reports.findings import Finding
-    from .stage import Stage
     from .waves import StageWave
 
 #: What is asked at a stop: whether it counts. Text is an expression over the wave's registers.

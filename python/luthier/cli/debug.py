@@ -1,0 +1,369 @@
+"""``luthier debug``: a debugger in the terminal, for launches that go on and back."""
+
+from __future__ import annotations
+
+import cmd
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING, Any
+
+from ..base.text import printable
+from ..device.debug.places import number_of, place_named
+from ..device.debug.stops import Breakpoint, Stop, Watchpoint, evaluate
+from ..device.debug.waves import SPECIAL, as_text
+from ..errors import ArgumentError, LuthierError
+from ..reports.findings import finding_text
+
+if TYPE_CHECKING:
+    from ..device.debug.stage import Stage
+    from ..device.debug.waves import StageWave
+
+_HISTORY = "~/.local/state/luthier/debug_history"
+_SHORT = {
+    "b": "break", "c": "continue", "s": "step", "si": "stepi", "rs": "reverse_step", "rsi": "reverse_stepi", "rc": "reverse_continue",
+    "p": "print", "l": "list", "w": "wave", "i": "info", "d": "delete", "q": "quit", "EOF": "quit", "where": "backtrace", "bt": "backtrace",
+    "reverse-step": "reverse_step", "reverse-stepi": "reverse_stepi", "reverse-continue": "reverse_continue", "last-write": "last_write",
+}  # fmt: skip
+
+
+class Debugger(cmd.Cmd):
+    """Commands for one launch. ``help`` lists them, ``help COMMAND`` explains one."""
+
+    prompt = "(luthier) "
+
+    def __init__(self, stage: Stage, out: IO[str] | None = None):
+        super().__init__(stdout=out)
+        self.stage = stage
+        self._selected: tuple[int, int] | None = None
+        #: A command was wrong, or the launch has failed.
+        self.failed = False
+        self._show(stage.goto(0))
+
+    # How commands are run.
+
+    def precmd(self, line: str) -> str:
+        word, _, rest = line.strip().partition(" ")
+        return f"{_SHORT.get(word, word)} {rest}".strip()
+
+    def onecmd(self, line: str) -> bool:
+        try:
+            return bool(super().onecmd(line))
+        except (LuthierError, ValueError) as error:
+            self.failed = True
+            self._say(f"error: {error}")
+        except KeyboardInterrupt:
+            self._say("interrupted")
+        return False
+
+    def emptyline(self) -> bool:
+        return False
+
+    def default(self, line: str) -> None:
+        self.failed = True
+        self._say(f"error: there is no command {line.split()[0]!r}: help lists them")
+
+    def completenames(self, text: str, *ignored: Any) -> list[str]:
+        return [name.replace("_", "-") for name in super().completenames(text.replace("-", "_"), *ignored)]
+
+    def run(self, lines: Sequence[str]) -> bool:
+        """Runs commands, each of which is shown; true if one of them ended the debugger."""
+        for line in lines:
+            self._say(f"{self.prompt}{line}")
+            if self.onecmd(self.precmd(line)):
+                return True
+        return False
+
+    def _say(self, text: object) -> None:
+        print(printable(str(text)), file=self.stdout, flush=True)
+
+    def _show(self, stop: Stop) -> None:
+        if stop.wave is not None:
+            self._selected = stop.wave.id
+        self.failed |= stop.why == "failed"
+        self._say(f"event {stop.event:,}: {stop}")
+        if stop.wave is not None and (line := self.stage.lines.source(stop.wave.pc)):
+            self._say(f"    {line}")
+
+    def _wave(self) -> StageWave:
+        """The selected wave, or whichever there is."""
+        waves = self.stage.waves
+        found = next((wave for wave in waves if wave.id == self._selected), None) or next(iter(waves), None)
+        if found is None:
+            raise ArgumentError("no wave is under way: goto 0 begins anew")
+        return found
+
+    def _value(self, text: str) -> Any:
+        return evaluate(text, self._wave())
+
+    def _number(self, text: str, default: int = 1) -> int:
+        return number_of(self._wave(), text, default) if not text.strip().isdigit() else int(text)
+
+    # On and back.
+
+    def do_continue(self, arg: str) -> None:
+        """continue [EVENT]: goes on to the next stop, at most to an event. Short: c"""
+        self._show(self.stage.resume(self._number(arg) if arg else None))
+
+    def do_step(self, arg: str) -> None:
+        """step [N]: the selected wave goes on to its next source line, N times. Short: s"""
+        self._times(arg, lambda: self.stage.step_line(self._wave()))
+
+    def do_stepi(self, arg: str) -> None:
+        """stepi [N]: the selected wave executes N instructions; others run when it is their turn. Short: si"""
+        self._show(self.stage.step(self._wave(), self._number(arg)))
+
+    def do_stepall(self, arg: str) -> None:
+        """stepall: each wave that can go on executes an instruction."""
+        self._times(arg, self.stage.step_all)
+
+    def do_reverse_step(self, arg: str) -> None:
+        """reverse-step [N]: back to the selected wave's source line before, N times. Short: rs"""
+        self._times(arg, lambda: self.stage.reverse_line(self._wave()))
+
+    def do_reverse_stepi(self, arg: str) -> None:
+        """reverse-stepi [N]: the selected wave's last N instructions are taken back. Short: rsi"""
+        self._show(self.stage.reverse_step(self._selected, self._number(arg)))
+
+    def do_reverse_continue(self, arg: str) -> None:
+        """reverse-continue: back to the last stop before, or the beginning. Short: rc"""
+        self._show(self.stage.reverse_resume())
+
+    def do_goto(self, arg: str) -> None:
+        """goto EVENT: to where so many instructions have been executed by all waves, before or behind."""
+        self._show(self.stage.goto(self._number(arg, 0)))
+
+    def do_back(self, arg: str) -> None:
+        """back [N]: takes N instructions back, of whichever waves they were."""
+        self._show(self.stage.back(self._number(arg)))
+
+    def _times(self, arg: str, go: Callable[[], Stop]) -> None:
+        stop = go()
+        for _ in range(self._number(arg) - 1):
+            if stop.why != "reached":
+                break
+            stop = go()
+        self._show(stop)
+
+    # Stops.
+
+    def do_break(self, arg: str) -> None:
+        """break WHERE [if CONDITION]: at an address (0x1a00), FILE:LINE, a LINE, a function, or entry. Conditions are Python:
+        break softmax.hip:14 if v[3][0] > 5. Short: b"""
+        where, _, condition = arg.partition(" if ")
+        if not where.strip():
+            raise ArgumentError("break: say where: an address, FILE:LINE, a function, or entry")
+        self._say(self.stage.break_at(where.strip(), condition.strip() or None))
+
+    def do_watch(self, arg: str) -> None:
+        """watch WHAT [read|write|access|change] [if CONDITION]: WHAT is ADDRESS[:BYTES], ARGUMENT[INDEX] (out[5]), lds:OFFSET,
+        or a register of the selected wave (s4, v3, v3@LANE). Stops behind the instruction; changes unless told."""
+        what, _, condition = arg.partition(" if ")
+        words = what.split()
+        if not words or len(words) > 2:
+            raise ArgumentError(
+                "watch: say what: ADDRESS, ARGUMENT[INDEX], lds:OFFSET or a register; then read, write, access or change"
+            )
+        place = self._place(words[0])
+        on = words[1] if len(words) == 2 else "change"
+        self._say(self.stage.watch(**place, on=on, condition=condition.strip() or None))
+
+    def _place(self, text: str, for_why: bool = False) -> dict[str, Any]:
+        return place_named(self.stage, self._wave(), text, for_why=for_why)
+
+    def do_findings(self, arg: str) -> None:
+        """findings [on|off]: whether to stop at what strict mode finds; without a word, what it has found so far."""
+        if arg in ("on", "off"):
+            self.stage.stops_at_findings = arg == "on"
+        elif arg:
+            raise ArgumentError("findings: on, off, or nothing")
+        else:
+            found = self.stage.findings
+            self._say("\n".join(finding_text(finding) for finding in found) or "nothing was found")
+
+    def do_delete(self, arg: str) -> None:
+        """delete N: forgets a breakpoint or a watchpoint. Short: d"""
+        self.stage.delete(self._number(arg, 0))
+
+    # Looking.
+
+    def do_wave(self, arg: str) -> None:
+        """wave GROUP,NUMBER or NUMBER: selects a wave. Short: w"""
+        parts = [self._number(part) for part in arg.split(",")] if arg else []
+        if len(parts) not in (1, 2):
+            raise ArgumentError("wave: GROUP,NUMBER, or NUMBER in the selected wave's workgroup")
+        group = parts[0] if len(parts) == 2 else self._wave().group
+        wave = self.stage.wave(group, parts[-1])
+        self._selected = wave.id
+        self._say(wave)
+
+    def do_print(self, arg: str) -> None:
+        """print EXPRESSION: Python over the selected wave: s[4], v[2][lane], exec, f32(v[2]), the arguments' arrays by name,
+        lds, mem(address, "float32", 4). A register's name alone shows all lanes. Short: p"""
+        text = arg.strip()
+        if text[:1] in ("s", "v", "a") and text[1:].isdigit():
+            text = f"{text[0]}[{text[1:]}]"
+        value = self._value(text)
+        self._say(f"{value} ({value:#x})" if isinstance(value, int) and not isinstance(value, bool) else value)
+
+    def do_x(self, arg: str) -> None:
+        """x ADDRESS [COUNT]: words of memory."""
+        words = arg.split()
+        address, count = self._number(words[0] if words else "", 0), self._number(words[1] if len(words) > 1 else "", 4)
+        data = self.stage.read(address, 4 * count)
+        place = self.stage.place_of(address)
+        self._say(f"{address:#x}{'' if place is None else f': {place}'}")
+        for at in range(count):
+            self._say(f"  {address + 4 * at:#x}: {as_text(int.from_bytes(data[4 * at : 4 * at + 4], 'little'))}")
+
+    def do_why(self, arg: str) -> None:
+        """why REGISTER[@LANE], why ADDRESS, why ARGUMENT[INDEX], why lds:OFFSET: the instructions that made the value."""
+        place = self._place(arg.strip(), for_why=True)
+        self._say(self.stage.why(place.pop("register", None), **place))
+
+    def do_last_write(self, arg: str) -> None:
+        """last-write ADDRESS, ARGUMENT[INDEX] or lds:OFFSET: the last store there before now."""
+        place = self._place(arg.strip())
+        if "register" in place:
+            raise ArgumentError("last-write: an address, ARGUMENT[INDEX] or lds:OFFSET; for registers there is why")
+        found = self.stage.last_write(**place)
+        self._say("the launch has not written there" if found is None else f"event {found.event:,}: {found}")
+
+    def do_backtrace(self, arg: str) -> None:
+        """backtrace: where the selected wave is in the source, with the calls that were inlined. Short: bt"""
+        frames = self._wave().frames
+        self._say("\n".join(f"#{number} {frame}" for number, frame in enumerate(frames)) or "no source lines: compile with -g")
+
+    def do_list(self, arg: str) -> None:
+        """list: the source around the selected wave. Short: l"""
+        import linecache
+
+        line = self.stage.lines.line(self._wave().pc)
+        if line is None:
+            raise ArgumentError("there are no source lines here: compile with -g")
+        for number in range(max(line[1] - 5, 1), line[1] + 6):
+            text = linecache.getline(line[0], number)
+            if text:
+                self._say(f"{'>' if number == line[1] else ' '} {number:5} {text.rstrip()}")
+
+    def do_disas(self, arg: str) -> None:
+        """disas [N]: the instructions around the selected wave."""
+        pc = self._wave().pc
+        found = self.stage.lines.instruction(pc)
+        if found is None:
+            raise ArgumentError(f"there is no code at {pc:#x}")
+        all_of = list(found.function.instructions)
+        at = next(number for number, one in enumerate(all_of) if one.address == pc)
+        for one in all_of[max(at - 5, 0) : at + self._number(arg, 6)]:
+            self._say(f"{'>' if one.address == pc else ' '} {one.address:#x}: {one.text}")
+
+    def do_info(self, arg: str) -> None:
+        """info waves|breaks|args|registers|schedule: what there is. Short: i"""
+        stage = self.stage
+        if arg == "waves":
+            self._say(
+                "\n".join(f"{'*' if wave.id == self._selected else ' '} {wave}" for wave in stage.waves) or "none is under way"
+            )
+        elif arg == "breaks":
+            points: list[Breakpoint | Watchpoint] = [*stage.breakpoints, *stage.watchpoints]
+            self._say("\n".join(f"{point}, {point.hits} times" for point in points) or "there are none")
+        elif arg == "args":
+            self._say("\n".join(f"{name}: {place} at {place.address:#x}" for name, place in stage.arrays.items()) or "no arrays")
+        elif arg == "registers":
+            self._registers()
+        elif arg == "schedule":
+            self._say(stage.choices)
+        else:
+            raise ArgumentError("info: waves, breaks, args, registers or schedule")
+
+    def _registers(self) -> None:
+        registers = self._wave().registers
+        for name in SPECIAL:
+            self._say(f"{name:13}{getattr(registers, name):#x}")
+        for number, value in enumerate(registers.sgprs):
+            if value:
+                self._say(f"s{number:<12}{as_text(int(value))}")
+        for letter, file in (("v", registers.vgprs), ("a", registers.agprs)):
+            for number, row in enumerate(file):
+                if row.any():
+                    self._say(f"{letter}{number:<12}{' '.join(f'{int(value):x}' for value in row)}")
+
+    def do_quit(self, arg: str) -> bool:
+        """quit: ends the debugger. Short: q"""
+        return True
+
+
+def main(args: Any) -> int:
+    """Debugs one launch: of a code object, or a case file."""
+    stage = stage_of(args)
+    with stage:
+        debugger = Debugger(stage)
+        if debugger.run(args.command_lines):
+            return int(debugger.failed)
+        if args.batch:
+            return int(debugger.failed)
+        with _History():
+            while True:
+                try:
+                    debugger.cmdloop()
+                    return 0
+                except KeyboardInterrupt:
+                    print(file=debugger.stdout)
+
+
+def stage_of(args: Any) -> Stage:
+    """The launch that the command line says."""
+    from ..device.arguments import dimensions
+    from ..device.mock_device import Device
+    from ..replay.case import Case
+    from ..replay.debugging import debug
+    from .argspec import parse_argument, parse_number, parse_sizes
+    from .choose import kernel, one
+    from .replay import way_of
+    from .run import _processor, parse_kinds
+
+    if args.file.endswith(".luthier"):
+        if args.kernel is not None or args.grid is not None or args.blocks is not None or args.block is not None or args.arg:
+            raise ArgumentError("debug: a case file says its kernel, sizes and arguments itself")
+        return debug(Case.open(args.file), way_of(args, schedule=args.schedule))
+    if args.kernel is None or args.block is None or (args.grid is None) == (args.blocks is None):
+        raise ArgumentError("debug: a code object needs --kernel, --block, and --grid or --blocks")
+    sizes: Any = {
+        name: None if getattr(args, name) is None else dimensions(f"--{name}", parse_sizes(f"--{name}", getattr(args, name)))
+        for name in ("grid", "blocks", "cluster")
+    }
+    block = dimensions("--block", parse_sizes("--block", args.block))
+    code_object = one(args, args.kernel)
+    name = kernel(code_object, args.kernel)
+    watchdog = None if args.watchdog is None else parse_number("--watchdog", args.watchdog, "instructions")
+    device = Device(_processor(code_object, args.target), watchdog=watchdog)
+    strict: Any = args.strict if args.strict_kinds is None else parse_kinds(args.strict_kinds)
+    stage = device.load(code_object).debug(
+        name, **sizes, block=block, args=[parse_argument(text) for text in args.arg], lds=parse_number("--lds", args.lds, "bytes"),
+        strict=strict, cooperative=args.cooperative, schedule=args.schedule,
+    )  # fmt: skip
+    stage.stops_at_findings = bool(strict)
+    return stage
+
+
+class _History:
+    """The commands of earlier sessions, where there is a terminal."""
+
+    def __enter__(self) -> None:
+        self._readline: Any = None
+        if sys.stdin.isatty():
+            with suppress(ImportError):
+                import readline
+
+                self._readline = readline
+                with suppress(OSError):
+                    readline.read_history_file(os.path.expanduser(_HISTORY))
+
+    def __exit__(self, *_: object) -> None:
+        if self._readline is not None:
+            path = os.path.expanduser(_HISTORY)
+            with suppress(OSError):
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                self._readline.set_history_length(1000)
+                self._readline.write_history_file(path)

@@ -1,0 +1,172 @@
+"""``luthier dap`` with a client that others have written (dap-python), and with what is no client."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import debugged
+import pytest
+
+dap = pytest.importorskip("dap", reason="dap-python is not installed (make setup)")
+
+
+class Session:
+    """A client, and the adapter that it has started."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "luthier", "dap"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        self.client = dap.Client("luthier", client_id="test")
+        self.heard: list = []
+
+    def flush(self) -> None:
+        self.process.stdin.write(self.client.send())
+        self.process.stdin.flush()
+
+    def until(self, kind: str, seconds: float = 60):
+        """The next answer or event of a kind; what comes before is kept aside."""
+        end = time.monotonic() + seconds
+        self.flush()
+        while time.monotonic() < end:
+            for number, body in enumerate(self.heard):
+                if type(body).__name__.startswith(kind):
+                    return self.heard.pop(number)
+            data = os.read(self.process.stdout.fileno(), 1 << 16)
+            assert data, f"the adapter has ended before {kind}; heard {self.heard}"
+            self.heard.extend(self.client.receive(data))
+        raise AssertionError(f"no {kind}: {self.heard}")
+
+    def close(self) -> int:
+        self.client.disconnect()
+        self.flush()
+        self.process.stdin.close()
+        return self.process.wait(30)
+
+
+@pytest.fixture
+def session(tmp_path):
+    made = Session()
+    made.until("InitializeResponse")
+    made.client.send_request(
+        "launch",
+        {"program": str(debugged.program()), "kernel": "softmax", "blocks": 2, "block": 64, "args": debugged.arguments(tmp_path)},
+    )
+    made.until("LaunchResponse")
+    made.until("InitializedEvent")
+    yield made
+    made.process.kill()
+
+
+def stopped(session, thread=None):
+    event = session.until("StoppedEvent")
+    return event, event.threadId
+
+
+def test_an_editor_stops_at_lines_looks_around_and_goes_back(session):
+    client = session.client
+    line = debugged.line_of("out[group_x()")
+    client.set_breakpoints(dap.types.Source(path=str(debugged.source())), [dap.types.SourceBreakpoint(line=line)])
+    points = session.until("SetBreakpointsResponse").breakpoints
+    assert points[0].verified and points[0].line == line
+    client.configuration_done()
+    event, thread = stopped(session)
+    assert event.reason == "breakpoint"
+    client.threads()
+    threads = session.until("ThreadsResponse").threads
+    assert {t.name for t in threads} >= {"workgroup (0, 0, 0) wave 0 (ready)"}
+    client.stack_trace(thread)
+    frame = session.until("StackTraceResponse").stackFrames[0]
+    assert frame.line == line and frame.source.path == str(debugged.source())
+    client.scopes(frame.id)
+    scopes = {scope.name: scope.variablesReference for scope in session.until("ScopesResponse").scopes}
+    assert set(scopes) == {"Registers", "Vector registers", "Lanes", "Arguments", "LDS"}
+    client.variables(scopes["Lanes"])
+    lanes = session.until("VariablesResponse").variables
+    assert len(lanes) == 64 and lanes[3].name == "lane 3"
+    client.variables(lanes[3].variablesReference)
+    assert session.until("VariablesResponse").variables[0].name == "v0@3"
+    client.variables(scopes["Arguments"])
+    arrays = session.until("VariablesResponse").variables
+    assert [array.name for array in arrays] == ["x", "out"]
+    client.variables(arrays[0].variablesReference)
+    assert session.until("VariablesResponse").variables[0].value == "-3.0"
+    client.evaluate("exec + 1", frame.id)
+    assert "0x10000000000000000" in session.until("EvaluateResponse").result
+    client.disassemble(frame.instructionPointerReference, 0, -2, 4)
+    code = session.until("DisassembleResponse").instructions
+    assert len(code) == 4 and int(code[2].address, 16) == int(frame.instructionPointerReference, 16)
+    client.read_memory(arrays[0].memoryReference, 4)
+    assert session.until("ReadMemoryResponse").data == "AABAwA=="  # -3.0
+    client.step_back(thread)
+    assert stopped(session)[0].reason == "step"
+    client.next(thread)
+    assert stopped(session)[0].reason in ("step", "breakpoint")
+    client.reverse_continue(thread)
+    assert stopped(session)[0].reason in ("entry", "breakpoint")
+    assert session.close() == 0
+
+
+def test_data_breakpoints_and_function_breakpoints_stop(session):
+    client = session.client
+    client.set_function_breakpoints([dap.types.FunctionBreakpoint(name="softmax")])
+    assert session.until("SetFunctionBreakpointsResponse").breakpoints[0].verified
+    client.configuration_done()
+    assert stopped(session)[0].reason == "breakpoint"
+    client.set_function_breakpoints([])
+    client.data_breakpoint_info("out[5]")
+    info = session.until("DataBreakpointInfoResponse")
+    assert info.dataId and "write" in info.accessTypes
+    client.set_data_breakpoints([dap.types.DataBreakpoint(dataId=info.dataId, accessType="write")])
+    assert session.until("SetDataBreakpointsResponse").breakpoints[0].verified
+    client.continue_(1)
+    event, _ = stopped(session)
+    assert event.reason == "data breakpoint"
+    client.continue_(1)
+    session.until("TerminatedEvent")
+    assert session.close() == 0
+
+
+def test_wrong_requests_are_answered_in_a_line_and_the_session_goes_on(session):
+    client = session.client
+    for command, arguments in [
+        ("frobnicate", {}), ("stackTrace", {"threadId": 77}), ("scopes", {"frameId": 5}), ("variables", {"variablesReference": "x"}),
+        ("setBreakpoints", {}), ("evaluate", {"expression": "import os"}), ("readMemory", {"memoryReference": "zz", "count": 4}),
+        ("launch", {"program": "again"}), ("disassemble", {"memoryReference": "0x3", "instructionCount": 1}),
+    ]:  # fmt: skip
+        client.send_request(command, arguments)
+        error = session.until("ErrorResponse")
+        assert "\n" not in error.error.format and error.error.format, command
+    client.threads()
+    session.until("ThreadsResponse")
+    assert session.close() == 0
+
+
+def talk(data: bytes) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "luthier", "dap"], input=data, capture_output=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"hello\r\n\r\n", b"Content-Length: x\r\n\r\n", b"\r\n", b"Content-Length: 2\r\n\r\n[]", b"Content-Length: 3\r\n\r\n{a}",
+     b"Content-Length: 99999999999\r\n\r\n", b"Content-Length: 2\r\n\r\n{}", b"A: " + b"b" * 10_000],
+)  # fmt: skip
+def test_nonsense_ends_in_one_line(data):
+    done = talk(data)
+    assert done.returncode == 2 and done.stderr.count(b"\n") == 1 and b"luthier: error: dap" in done.stderr, done
+
+
+def test_a_launch_that_cannot_be_is_refused_by_name():
+    for wrong in (
+        {"program": 3},
+        {"kernel": "k"},
+        {"program": "nowhere.hsaco", "kernel": "k", "grid": 1, "block": 1},
+        {"colour": "red"},
+    ):
+        body = json.dumps({"type": "request", "seq": 1, "command": "launch", "arguments": wrong}).encode()
+        done = talk(b"Content-Length: %d\r\n\r\n%b" % (len(body), body))
+        assert done.returncode == 0 and b'"success": false' in done.stdout and b"Traceback" not in done.stderr, done

@@ -1,0 +1,91 @@
+"""``luthier debug``: the commands of the terminal debugger."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import debugged
+import pytest
+from cli import fails, luthier
+
+import luthier as lt
+
+
+def debug(folder, *commands, more=()):
+    arguments = [word for arg in debugged.arguments(folder) for word in ("--arg", arg)]
+    given = [word for command in commands for word in ("-x", command)]
+    launch = ("--kernel", "softmax", "--blocks", 2, "--block", 64)
+    return luthier("debug", debugged.program(), *launch, *arguments, "--batch", *given, *more)
+
+
+def test_a_wrong_sum_is_gone_back_to(tmp_path):
+    line = debugged.line_of("out[group_x()")
+    done = debug(
+        tmp_path, f"break {line} if group == 1", "c", "bt", "info waves", "rs", "info breaks", "c", "c", "rc", "p group", "q"
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"softmax.hip:{line}" in done.stdout and "softmax at" in done.stdout
+    assert "wave 0 of workgroup (1, 0, 0)" in done.stdout and "1 (0x1)" in done.stdout
+
+
+def test_where_a_value_comes_from_is_told_from_the_end(tmp_path):
+    done = debug(tmp_path, "c", "last-write out[70]", "why out[70]", "p out[70]", "watch out[70]", "rc", "x 0x0 1", "p nothing")
+    assert done.returncode == 1, "two of the commands are wrong"
+    assert "the launch is over" in done.stdout
+    assert f"softmax.hip:{debugged.line_of('out[group_x()')}" in done.stdout
+    assert "argument 0 'x'" in done.stdout and "watchpoint 1" in done.stdout
+    assert done.stdout.count("error: ") == 2 and "NameError" in done.stdout and "Traceback" not in done.stdout + done.stderr
+
+
+def test_commands_are_read_from_standard_input(tmp_path):
+    arguments = [word for arg in debugged.arguments(tmp_path) for word in ("--arg", arg)]
+    command = [
+        sys.executable,
+        "-m",
+        "luthier",
+        "debug",
+        str(debugged.program()),
+        "--kernel",
+        "softmax",
+        "--blocks",
+        "2",
+        "--block",
+        "64",
+    ]
+    typed = "b softmax\nc\nstepi 3\nreverse-stepi 3\ni registers\ndisas\nl\nhelp\nhelp why\nbogus\nq\n"
+    done = subprocess.run([*command, *arguments], input=typed, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert (
+        "breakpoint 1: function softmax" in done.stdout
+        and "there is no command 'bogus'" in done.stdout
+        and "why REGISTER" in done.stdout
+    )
+
+
+def test_a_case_is_debugged_in_the_schedule_that_exploring_told(tmp_path):
+    import numpy as np
+
+    module = lt.Device("gfx90a").load(debugged.program())
+    args = [np.linspace(-3, 3, 128, dtype=np.float32), np.zeros(128, np.float32)]
+    case = lt.replay.record(module, "softmax", blocks=2, block=64, args=args)
+    case.save(tmp_path / "case.luthier")
+    done = luthier("debug", tmp_path / "case.luthier", "--schedule", "pct:5", "--batch", "-x", "c", "-x", "info schedule")
+    assert done.returncode == 0 and "choices:" in done.stdout, done.stdout + done.stderr
+    assert "says its kernel" in fails("debug", tmp_path / "case.luthier", "--kernel", "softmax")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ((), "needs --kernel"),
+        (("--kernel", "softmax", "--block", "64"), "needs --kernel"),
+        (("--kernel", "none", "--blocks", "1", "--block", "64"), "none"),
+        (
+            ("--kernel", "softmax", "--blocks", "1", "--block", "64", "--arg", "null", "--arg", "null", "--schedule", "random:1"),
+            "only fair",
+        ),
+    ],
+)
+def test_what_cannot_be_debugged_is_one_line(more, message):
+    assert message in fails("debug", debugged.program(), *more)

@@ -1,0 +1,111 @@
+"""One launch under many schedules: the outcomes of litmus tests are exactly those that some order has, deadlocks and lost
+updates are found within so many schedules, and what is in order has one outcome."""
+
+from __future__ import annotations
+
+import compiled
+import numpy as np
+import pytest
+
+import luthier as lt
+
+TARGETS = ("gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201")
+SOURCE = """
+#define LOAD(p) __hip_atomic_load(p, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)
+#define STORE(p, v) __hip_atomic_store(p, v, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)
+KERNEL lost(u32 *count, u32 *out) {
+    if (local_x() == 0) STORE(count, LOAD(count) + 1);
+}
+KERNEL counted(u32 *count, u32 *out) {
+    if (local_x() == 0) __hip_atomic_fetch_add(count, 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+}
+KERNEL crosswise(u32 *lock, u32 *out) {
+    if (local_x() != 0) return;
+    u32 *first = group_x() ? lock : lock + 16, *second = group_x() ? lock + 16 : lock;
+    while (__hip_atomic_exchange(first, 1, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT)) __builtin_amdgcn_s_sleep(1);
+    while (__hip_atomic_exchange(second, 1, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT)) __builtin_amdgcn_s_sleep(1);
+    __hip_atomic_store(second, 0, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);
+    __hip_atomic_store(first, 0, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);
+}
+KERNEL ticket(u32 *lock, u32 *out) {
+    if (local_x() != 0) return;
+    u32 mine = __hip_atomic_fetch_add(lock, 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+    while (__hip_atomic_load(lock + 16, __ATOMIC_ACQUIRE, __HIP_MEMORY_SCOPE_AGENT) != mine) __builtin_amdgcn_s_sleep(1);
+    out[0] += 1;
+    __hip_atomic_store(lock + 16, mine + 1, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);
+}
+KERNEL meets(u32 *at, u32 *out) {
+    if (local_x() == 0) {
+        __hip_atomic_fetch_add(at, 1, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);
+        while (LOAD(at) != 40) __builtin_amdgcn_s_sleep(1);
+    }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def modules():
+    loaded: dict[str, lt.Module] = {}
+
+    def of(target: str) -> lt.Module:
+        if target not in loaded:
+            loaded[target] = lt.Device(target).load(compiled.build(SOURCE, target))
+        return loaded[target]
+
+    return of
+
+
+def explore(module, kernel, blocks, **how):
+    args = [np.zeros(64, np.uint32), np.zeros(64, np.uint32)]
+    found = module.explore(kernel, blocks=blocks, block=64, args=args, **how)
+    assert not args[0].any() and not args[1].any(), "the arrays are what they were"
+    return found
+
+
+def left(module, kernel, blocks, schedule):
+    args = [np.zeros(64, np.uint32), np.zeros(64, np.uint32)]
+    module.run(kernel, blocks=blocks, block=64, args=args, schedule=schedule)
+    return int(args[0][0]), int(args[1][0])
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_lost_updates_are_all_found_and_an_atomic_loses_none(modules, target):
+    found = explore(modules(target), "lost", 3, by="order", schedules=2000)
+    counts = {left(modules(target), "lost", 3, outcome.schedule)[0] for outcome in found.outcomes}
+    assert found.exhausted and counts == {1, 2, 3}
+    found = explore(modules(target), "counted", 3, by="order", schedules=2000)
+    assert found.exhausted and found.is_clean and found.schedules == 6
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("by", "count"), [("pct", 32), ("usual", 64), ("preemptions", 400)])
+def test_two_locks_taken_crosswise_are_found_within_so_many_schedules(modules, target, by, count):
+    found = explore(modules(target), "crosswise", 2, by=by, schedules=count, watchdog=2_000)
+    assert any(outcome.error is not None and "watchdog" in str(outcome.error) for outcome in found.outcomes), str(found)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_ticket_lock_has_one_outcome(modules, target):
+    found = explore(modules(target), "ticket", 4, by="pct", schedules=64, strict=True)
+    assert found.is_clean and found.schedules == 64, str(found)
+    assert left(modules(target), "ticket", 4, found.outcomes[0].schedule) == (4, 4)
+
+
+def test_a_barrier_of_more_workgroups_than_have_room_never_ends(modules):
+    found = explore(modules("gfx90a"), "meets", 40, by="pct", schedules=2, watchdog=20_000)
+    assert all(outcome.error is not None for outcome in found.outcomes), str(found)
+
+
+def test_a_lost_update_is_found_by_priorities_and_repeated(modules):
+    module = modules("gfx90a")
+    found = explore(module, "lost", 8, by="pct", schedules=16)
+    assert len(found.outcomes) > 1
+    for outcome in found.outcomes:
+        assert left(module, "lost", 8, outcome.schedule) == left(module, "lost", 8, outcome.schedule)
+    assert len({left(module, "lost", 8, outcome.schedule) for outcome in found.outcomes}) == len(found.outcomes)
+
+
+def test_wrong_ways_to_explore_are_refused(modules):
+    for wrong in ({"by": "luck"}, {"schedules": 0}, {"depth": 0}, {"seed": -1}, {"watchdog": 0}, {"schedule": "fair"}):
+        with pytest.raises(lt.ArgumentError):
+            explore(modules("gfx90a"), "lost", 2, **wrong)
