@@ -44,9 +44,7 @@ def main(args: Any) -> int:
 
 def begun(configuration: dict[str, Any]) -> Stage:
     """The launch of a configuration.
-
-    :raises ArgumentError: for a key or a value that it cannot have.
-    """
+    ArgumentError for a key or a value that it cannot have."""
     told = {key: value for key, value in configuration.items() if key not in _THEIRS and not key.startswith("_")}
     for key, value in told.items():
         if key not in _KNOWN:

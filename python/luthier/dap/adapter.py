@@ -61,9 +61,7 @@ class Adapter:
 
     def serve(self) -> int:
         """Answers until the client is gone or has had enough; gives the exit status.
-
-        :raises ArgumentError: for what is no message.
-        """
+        ArgumentError for what is no message."""
         try:
             while (message := self._wire.hear()) is not None:
                 if self._answer(message):

@@ -29,9 +29,7 @@ def thread_of(wave: tuple[int, int]) -> int:
 
 def wave_of(thread: Any) -> tuple[int, int]:
     """The wave of a thread.
-
-    :raises ArgumentError: for what is no thread's number.
-    """
+    ArgumentError for what is no thread's number."""
     if not isinstance(thread, int) or thread < 1:
         raise ArgumentError(f"{thread!r} is no thread")
     return divmod(thread - 1, _WAVES)
@@ -83,9 +81,7 @@ class Shown:
 
     def frame(self, number: Any) -> StageWave:
         """The wave of a frame.
-
-        :raises ArgumentError: for what is none any more.
-        """
+        ArgumentError for what is none any more."""
         if not isinstance(number, int) or not 1 <= number <= len(self._frames):
             raise ArgumentError(f"{number!r} is no frame: the launch has gone on")
         return self.stage.wave(*self._frames[number - 1])
@@ -108,9 +104,7 @@ class Shown:
 
     def variables(self, reference: Any) -> Variables:
         """What a scope or a variable holds.
-
-        :raises ArgumentError: for what is none any more.
-        """
+        ArgumentError for what is none any more."""
         if not isinstance(reference, int) or not 1 <= reference <= len(self._variables):
             raise ArgumentError(f"{reference!r} holds no variables: the launch has gone on")
         return self._variables[reference - 1]()

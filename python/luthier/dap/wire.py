@@ -34,9 +34,7 @@ class Wire:
 
     def hear(self, wait: bool = True) -> dict[str, Any] | None:
         """The next request; None when the client is gone, or, without waiting, when there is none yet.
-
-        :raises ArgumentError: for what is no message: nothing that follows it can be understood.
-        """
+        ArgumentError for what is no message: nothing that follows it can be understood."""
         try:
             heard = self._heard.get(wait)
         except queue.Empty:
@@ -63,9 +61,7 @@ class Wire:
 
 def read(reader: IO[bytes]) -> dict[str, Any] | None:
     """One message; None at the end.
-
-    :raises ArgumentError: for anything else.
-    """
+    ArgumentError for anything else."""
     length, size = None, 0
     while True:
         line = reader.readline(_MOST_HEADERS)

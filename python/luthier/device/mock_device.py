@@ -280,6 +280,9 @@ class Device:
     def debug(self, source: Any, kernel: str, **keywords: Unpack[RunKeywords]) -> Stage:
         """Loads a code object and begins a launch that stops anywhere and goes back (see :meth:`Module.debug`).
 
+        :param source: a :class:`CodeObject`, a file name, or bytes.
+        :param kernel: its name.
+        :param keywords: those of a launch, tools, and how they are placed: :class:`RunKeywords`.
         :returns: the launch, before its first instruction.
         :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
         :raises DeviceError: for a launch that cannot begin.

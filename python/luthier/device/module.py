@@ -220,6 +220,8 @@ class Module:
         """A launch that stops at breakpoints, watchpoints, findings and faults, and goes back: see
         :class:`luthier.device.debug.Stage`. ``schedule`` is ``"fair"`` (as with None), ``"pct:..."`` or ``"choices:..."``.
 
+        :param kernel: its name.
+        :param launch: the keywords of :class:`luthier.LaunchKeywords`.
         :returns: the launch, before its first instruction.
         :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
         :raises DeviceError: for a launch that cannot begin.
@@ -255,8 +257,16 @@ class Module:
         **launch: Unpack[LaunchKeywords],
     ) -> Explored:
         """Runs a launch under many schedules, each in memory as it is now, and says which outcomes there are: see
-        :func:`luthier.device.exploring.explore`, which explains ``by`` and what follows. The arrays are left as they were.
+        :class:`luthier.device.exploring.How`. The arrays are left as they were.
 
+        :param kernel: its name.
+        :param by: which schedules: ``"usual"``, ``"order"``, ``"pct"`` or ``"preemptions"``.
+        :param schedules: how many at most.
+        :param seed: of the first random priorities.
+        :param depth: how often the running wave loses its priority, and one.
+        :param preemptions: how often running waves are interrupted at most.
+        :param watchdog: instructions after which a workgroup is taken for one that never ends.
+        :param launch: the keywords of :class:`luthier.LaunchKeywords`, without ``schedule``.
         :returns: the outcomes, each with a schedule that repeats it.
         :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
         :raises DeviceError: for a launch that cannot begin, or not be taken back: its kernel calls the host, or can write too

@@ -31,9 +31,7 @@ def placed(case: Case, way: Way) -> tuple[Placed, Launch]:
 
 def debug(case: Case, way: Way | None = None) -> Stage:
     """A case's launch, before its first instruction. What it leaves goes with the device.
-
-    :raises CaseError: if the memory of the case cannot be had.
-    """
+    CaseError if the memory of the case cannot be had."""
     way = way or Way()
     there, launch = placed(case, way)
     core = there.device.core.stage(there.module, launch, case.kernarg)
@@ -43,9 +41,7 @@ def debug(case: Case, way: Way | None = None) -> Stage:
 
 def why_they_differ(case: Case, compared: Compared, code: CodeObject, way: Way | None = None) -> tuple[Origin, Origin] | None:
     """Where the first word that differs comes from, in the case's code and in the other; None where nothing differs.
-
-    :raises DeviceError: where a launch cannot be taken back.
-    """
+    DeviceError where a launch cannot be taken back."""
     if not compared.differences:
         return None
     address, way = compared.differences[0].address & ~3, replace(way or Way(), strict=False)

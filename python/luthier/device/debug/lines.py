@@ -68,9 +68,7 @@ class Lines:
 
     def file(self, name: str | None) -> str:
         """The file that a name stands for: its path, or the end of it. None for the one and only, or the kernel's own.
-
-        :raises ArgumentError: for none, and for several.
-        """
+        ArgumentError for none, and for several."""
         if not self.starts:
             raise ArgumentError(f"kernel {self.kernel} has no source lines: compile it with -g")
         if name is None:
@@ -88,9 +86,7 @@ class Lines:
 
     def addresses(self, name: str | None, line: int) -> tuple[Line, list[int]]:
         """Where the code of a line begins. A line without code stands for the next one that has some, which is given back.
-
-        :raises ArgumentError: for a file that is not there, and for a line behind all code.
-        """
+        ArgumentError for a file that is not there, and for a line behind all code."""
         file = self.file(name)
         behind = sorted(number for other, number in self.starts if other == file and number >= line)
         if not behind:

@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 def number_of(wave: StageWave, text: str, default: int | None = None) -> int:
     """A number: an expression of one.
-
-    :raises ArgumentError: for anything else.
-    """
+    ArgumentError for anything else."""
     if not text.strip() and default is not None:
         return default
     value = evaluate(text, wave)
@@ -29,9 +27,7 @@ def number_of(wave: StageWave, text: str, default: int | None = None) -> int:
 def place_named(stage: Stage, wave: StageWave, text: str, *, for_why: bool = False) -> dict[str, Any]:
     """The keywords of :meth:`Stage.watch` for ``s4``, ``v3``, ``v3@LANE``, ``ARGUMENT[INDEX]``, ``lds:OFFSET`` and
     ``ADDRESS[:BYTES]``; or those of :meth:`Stage.why`, where a vector register without a lane stands for its lane 0.
-
-    :raises ArgumentError: for anything else.
-    """
+    ArgumentError for anything else."""
     name, _, lane_text = text.partition("@")
     if name in SPECIAL or name[:1] in ("s", "v", "a") and name[1:].isdigit():
         lane = number_of(wave, lane_text) if lane_text else 0 if for_why and name[:1] in ("v", "a") and name != "vcc" else None

@@ -59,10 +59,8 @@ class Stage:
         return [StageWave(self, *wave) for wave in found]
 
     def wave(self, group: int = 0, number: int = 0) -> StageWave:
-        """A wave under way, by the number of its workgroup and its own.
-
-        :raises ArgumentError: if there is none.
-        """
+        """A wave under way, by the number of its workgroup (``group``) and its own ``number``.
+        ArgumentError if there is none."""
         found = next((wave for wave in self.waves if wave.id == (group, number)), None)
         if found is None:
             raise ArgumentError(f"wave {number} of workgroup {group} is not under way at event {self.event:,}")
@@ -84,7 +82,7 @@ class Stage:
         return [Finding(found) for found in self.core.findings()]
 
     def read(self, address: int, size: int) -> bytes:
-        """Device memory as the kernel sees it, scratch and arguments included."""
+        """``size`` bytes of device memory from ``address`` on, as the kernel sees it, scratch and arguments included."""
         return self.core.read(address, size)
 
     @property
@@ -100,9 +98,7 @@ class Stage:
 
     def array(self, name: str | int) -> numpy.ndarray:
         """A copy of an argument's array as it is now, by the argument's name or number.
-
-        :raises ArgumentError: for an argument that is no array.
-        """
+        ArgumentError for an argument that is no array."""
         import numpy
 
         known = self.arrays
@@ -124,13 +120,11 @@ class Stage:
     # Where it stops.
 
     def break_at(self, where: int | str, condition: Condition | str | None = None) -> Breakpoint:
-        """Stops waves before an instruction: at an address, a line (``"file.hip:12"``, ``"12"`` of the kernel's own file), the
+        """Stops waves before the instruction that ``where`` says: at an address, a line (``"file.hip:12"``, ``"12"`` of the kernel's own file), the
         start of a function by name, or ``"entry"``, the kernel's. A line without code stands for the next one with some: the
         breakpoint says which. ``condition`` is asked with the wave (see :class:`StageWave`), or is a Python expression over
         its registers (``"v[3][0] > 5"``; :func:`luthier.device.debug.stops.names_of`).
-
-        :raises ArgumentError: for a place that is not there.
-        """
+        ArgumentError for a place that is not there."""
         what, addresses = self._find(where)
         point = Breakpoint(self._number(), what, addresses, condition_of(condition))
         self.breakpoints.append(point)
@@ -176,10 +170,8 @@ class Stage:
     ) -> Watchpoint:
         """Stops behind the instruction that accesses ``size`` bytes at an ``address``, or at offset ``lds`` in the LDS of
         workgroup ``group``; ``on`` is ``read``, ``write``, ``access`` or ``change``. Or behind the one that changes a
-        ``register`` of a ``wave``, a vector register in one ``lane`` or in any.
-
-        :raises ArgumentError: for anything else.
-        """
+        ``register`` of a ``wave``, a vector register in one ``lane`` or in any. ``condition`` is as of :meth:`break_at`.
+        ArgumentError for anything else."""
         if sum(x is not None for x in (address, lds, register)) != 1:
             raise ArgumentError("watch: give one of address=, lds= and register=")
         if size < 1 or on not in ("read", "write", "access", "change"):
@@ -208,10 +200,8 @@ class Stage:
         return point
 
     def delete(self, point: Breakpoint | Watchpoint | int) -> None:
-        """Forgets a breakpoint or a watchpoint, or the one with a number.
-
-        :raises ArgumentError: for one that is not there.
-        """
+        """Forgets ``point``, a breakpoint or a watchpoint, or the one with that number.
+        ArgumentError for one that is not there."""
         all_points: list[Breakpoint | Watchpoint] = [*self.breakpoints, *self.watchpoints]
         found = next((known for known in all_points if known is point or known.number == point), None)
         if found is None:
@@ -256,7 +246,7 @@ class Stage:
         return self._until((group, number, retired + count))
 
     def step_all(self, group: int | None = None) -> Stop:
-        """One instruction of each wave that can go on, of one workgroup or of all."""
+        """One instruction of each wave that can go on, of one workgroup (its number, ``group``) or of all."""
         ready = [wave for wave in self.waves if wave.state == "ready" and group in (None, wave.group)]
         stop = self._go(event=self.event)
         for wave in ready:
@@ -270,9 +260,7 @@ class Stage:
 
     def step_line(self, wave: Any = None, limit: int = 1 << 20) -> Stop:
         """Goes on until a wave comes to another source line; at most ``limit`` of its instructions.
-
-        :raises ArgumentError: if the kernel has no source lines.
-        """
+        ArgumentError if the kernel has no source lines."""
         self.lines.file(None)
         id = self._wave(wave)
         first = self.lines.line(self.wave(*id).pc)
@@ -298,9 +286,7 @@ class Stage:
 
     def goto(self, event: int) -> Stop:
         """Goes to an event, before or behind, without a stop on the way.
-
-        :raises DeviceError: where the launch cannot be taken back: its kernel calls the host, or can write too much memory.
-        """
+        DeviceError where the launch cannot be taken back: its kernel calls the host, or can write too much memory."""
         if event < 0:
             raise ArgumentError(f"goto: {event} is no event: they count from 0")
         return self._told(self.core.goto(event))
@@ -385,7 +371,8 @@ class Stage:
     def last_write(
         self, *, address: int | None = None, lds: int | None = None, size: int = 4, group: int | None = None
     ) -> Stop | None:
-        """The last store or atomic before now that reached some of these bytes. The launch stands where it stood; the stop says
+        """The last store or atomic before now that reached some of ``size`` bytes at ``address``, or at offset ``lds`` in the LDS of
+        workgroup ``group``. The launch stands where it stood; the stop says
         which instruction of which wave it was, and its event is the one behind it. None if the launch has not written there."""
         here, last = self.event, self.last
         number = group if group is not None or lds is None else self._wave(None)[0]
@@ -425,7 +412,8 @@ class Stage:
         size: int = 4,
         depth: int = 12,
     ) -> Origin:
-        """Where a value comes from: a register of a wave (of a vector register, in a lane), or bytes of memory or LDS. The chain
+        """Where a value comes from: a ``register`` of a ``wave`` (of a vector register, in a ``lane``), or ``size`` bytes at ``address``, or
+        at offset ``lds`` in the LDS of workgroup ``group``; at most ``depth`` values deep. The chain
         of instructions that made it, back to what the launch was given. See :class:`luthier.device.debug.Origin`."""
         from .why import Explainer
 

@@ -115,9 +115,7 @@ def names_of(wave: StageWave) -> dict[str, Any]:
 
 def evaluate(text: str, wave: StageWave) -> Any:
     """The value of a Python expression about a wave (see :func:`names_of`).
-
-    :raises ArgumentError: for what is no expression, and for one that fails.
-    """
+    ArgumentError for what is no expression, and for one that fails."""
     try:
         code = compile(text.strip(), "<expression>", "eval")
         return eval(code, {"__builtins__": {}}, names_of(wave))
@@ -127,9 +125,7 @@ def evaluate(text: str, wave: StageWave) -> Any:
 
 def condition_of(condition: Condition | str | None) -> Condition | None:
     """A condition that can be asked; of text, a check that it is an expression.
-
-    :raises ArgumentError: for text that is none.
-    """
+    ArgumentError for text that is none."""
     if not isinstance(condition, str):
         return condition
     text = condition

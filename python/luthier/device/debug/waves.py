@@ -62,9 +62,7 @@ class StageWave:
 
     def value(self, register: str, lane: int | None = None) -> int:
         """The bits of a register now: ``s4``, ``v[2]`` (of a lane), ``a0``, ``exec``, ``vcc``, ``scc``, ``m0``.
-
-        :raises ArgumentError: for a register that the wave does not have, and a vector register without a lane.
-        """
+        ArgumentError for a register that the wave does not have, and a vector register without a lane."""
         return value_of(self.registers, register, lane)
 
     def __str__(self) -> str:
@@ -77,9 +75,7 @@ class StageWave:
 
 def register_name(text: str) -> str:
     """A register's name as assembly without brackets has it: ``v3`` for ``v[3]``.
-
-    :raises ArgumentError: for none.
-    """
+    ArgumentError for none."""
     if text in SPECIAL:
         return text
     found = _REGISTER.fullmatch(text)

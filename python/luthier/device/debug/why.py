@@ -49,7 +49,7 @@ class Origin:
     inputs: list[Origin] = field(default_factory=list)
 
     def walk(self, depth: int = 0) -> Iterator[tuple[int, Origin]]:
-        """This value and all that it was made of, each with how deep it lies."""
+        """This value and all that it was made of, each with how deep it lies below ``depth``."""
         yield depth, self
         for origin in self.inputs:
             yield from origin.walk(depth + 1)
