@@ -282,7 +282,8 @@ class Device:
 
         :param source: a :class:`CodeObject`, a file name, or bytes.
         :param kernel: its name.
-        :param keywords: those of a launch, tools, and how they are placed: :class:`RunKeywords`.
+        :param keywords: those of a launch (:class:`luthier.LaunchKeywords`), ``tools``, ``select`` and ``variants`` of :meth:`load`, and how to
+            instrument (:class:`luthier.instrumenting.options.InstrumentKeywords`).
         :returns: the launch, before its first instruction.
         :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
         :raises DeviceError: for a launch that cannot begin.
