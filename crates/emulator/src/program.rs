@@ -256,7 +256,12 @@ impl Program {
                         Err(refusal) => return (refusal.into(), done),
                     }
                 }
-                Flow::End => return (Stop::End, done),
+                Flow::End => {
+                    // Where it has ended, however far it ran at a time.
+                    let ended = block.insts.last().map_or(0, |(pc, _)| *pc);
+                    *cursor = Cursor::Place(Place { pc: ended, ..block.next });
+                    return (Stop::End, done);
+                }
                 Flow::Fault => {
                     let at = usize::from(stopped).min(block.insts.len() - 1);
                     let (pc, inst) = &block.insts[at];
