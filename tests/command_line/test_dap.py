@@ -1,17 +1,55 @@
-"""``luthier dap`` with a client that others have written (dap-python), and with what is no client."""
+"""``luthier dap`` with a client that others have written (dap-python), every message held to the protocol's schema; and with
+what is no client."""
 
 from __future__ import annotations
 
+import functools
+import importlib.util
 import json
 import os
+import select
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import debugged
+import jsonschema
 import pytest
 
 dap = pytest.importorskip("dap", reason="dap-python is not installed (make setup)")
+
+
+@functools.cache
+def protocol() -> dict:
+    """The schema of the protocol's specification, as debugpy has it."""
+    place = importlib.util.find_spec("debugpy")
+    if place is None:
+        pytest.skip("debugpy is not installed (make setup)")
+    folder = Path(place.origin).parent / "_vendored/pydevd/_pydevd_bundle/_debug_adapter"
+    return json.loads((folder / "debugProtocol.json").read_text())
+
+
+def check(message: dict) -> None:
+    """Holds a message to the protocol's schema."""
+    what = message.get("event") or message.get("command")
+    kind = "Event" if message["type"] == "event" else "Response"
+    name = f"{what[0].upper()}{what[1:]}{kind}" if message.get("success", True) else "ErrorResponse"
+    schema = protocol()
+    assert name in schema["definitions"], f"the protocol has no {name}"
+    # (jsonschema.validate would check the schema each time.)
+    jsonschema.Draft4Validator({"definitions": schema["definitions"], "$ref": f"#/definitions/{name}"}).validate(message)
+
+
+def named(value):
+    """JSON whose keys are attributes; what is not there is None."""
+    if isinstance(value, dict):
+        return Named({key: named(one) for key, one in value.items()})
+    return [named(one) for one in value] if isinstance(value, list) else value
+
+
+class Named(dict):
+    __getattr__ = dict.get
 
 
 class Session:
@@ -22,7 +60,8 @@ class Session:
             [sys.executable, "-m", "luthier", "dap"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         self.client = dap.Client("luthier", client_id="test")
-        self.heard: list = []
+        self.heard: list[tuple[str, object]] = []
+        self.buffer = b""
 
     def flush(self) -> None:
         self.process.stdin.write(self.client.send())
@@ -33,13 +72,33 @@ class Session:
         end = time.monotonic() + seconds
         self.flush()
         while time.monotonic() < end:
-            for number, body in enumerate(self.heard):
-                if type(body).__name__.startswith(kind):
-                    return self.heard.pop(number)
+            for number, (name, body) in enumerate(self.heard):
+                if name == kind:
+                    del self.heard[number]
+                    return body
+            if not select.select([self.process.stdout], [], [], 1)[0]:
+                continue
             data = os.read(self.process.stdout.fileno(), 1 << 16)
             assert data, f"the adapter has ended before {kind}; heard {self.heard}"
-            self.heard.extend(self.client.receive(data))
+            self.hear(data)
         raise AssertionError(f"no {kind}: {self.heard}")
+
+    def hear(self, data: bytes) -> None:
+        """All answers and events are what the protocol's schema says."""
+        self.buffer += data
+        while b"\r\n\r\n" in self.buffer:
+            headers, rest = self.buffer.split(b"\r\n\r\n", 1)
+            size = int(headers.rpartition(b":")[2])
+            if len(rest) < size:
+                return
+            message, self.buffer = json.loads(rest[:size]), rest[size:]
+            check(message)
+            name, body = str(message.get("event") or message.get("command")), message.get("body", {})
+            name = f"{name[0].upper()}{name[1:]}{'Event' if message['type'] == 'event' else 'Response'}"
+            if not message.get("success", True):
+                self.heard.append(("ErrorResponse", message["message"]))
+                continue
+            self.heard.append((name, named(body)))
 
     def close(self) -> int:
         self.client.disconnect()
@@ -70,7 +129,9 @@ def stopped(session, thread=None):
 def test_an_editor_stops_at_lines_looks_around_and_goes_back(session):
     client = session.client
     line = debugged.line_of("out[group_x()")
-    client.set_breakpoints(dap.types.Source(path=str(debugged.source())), [dap.types.SourceBreakpoint(line=line)])
+    client.set_breakpoints(
+        dap.types.Source(path=str(debugged.source())).model_dump(), [dap.types.SourceBreakpoint(line=line).model_dump()]
+    )
     points = session.until("SetBreakpointsResponse").breakpoints
     assert points[0].verified and points[0].line == line
     client.configuration_done()
@@ -97,7 +158,9 @@ def test_an_editor_stops_at_lines_looks_around_and_goes_back(session):
     assert session.until("VariablesResponse").variables[0].value == "-3.0"
     client.evaluate("exec + 1", frame.id)
     assert "0x10000000000000000" in session.until("EvaluateResponse").result
-    client.disassemble(frame.instructionPointerReference, 0, -2, 4)
+    client.send_request(
+        "disassemble", {"memoryReference": frame.instructionPointerReference, "instructionOffset": -2, "instructionCount": 4}
+    )
     code = session.until("DisassembleResponse").instructions
     assert len(code) == 4 and int(code[2].address, 16) == int(frame.instructionPointerReference, 16)
     client.read_memory(arrays[0].memoryReference, 4)
@@ -113,7 +176,7 @@ def test_an_editor_stops_at_lines_looks_around_and_goes_back(session):
 
 def test_data_breakpoints_and_function_breakpoints_stop(session):
     client = session.client
-    client.set_function_breakpoints([dap.types.FunctionBreakpoint(name="softmax")])
+    client.set_function_breakpoints([dap.types.FunctionBreakpoint(name="softmax").model_dump()])
     assert session.until("SetFunctionBreakpointsResponse").breakpoints[0].verified
     client.configuration_done()
     assert stopped(session)[0].reason == "breakpoint"
@@ -121,7 +184,7 @@ def test_data_breakpoints_and_function_breakpoints_stop(session):
     client.data_breakpoint_info("out[5]")
     info = session.until("DataBreakpointInfoResponse")
     assert info.dataId and "write" in info.accessTypes
-    client.set_data_breakpoints([dap.types.DataBreakpoint(dataId=info.dataId, accessType="write")])
+    client.set_data_breakpoints([dap.types.DataBreakpoint(dataId=info.dataId, accessType="write").model_dump()])
     assert session.until("SetDataBreakpointsResponse").breakpoints[0].verified
     client.continue_(1)
     event, _ = stopped(session)
@@ -140,7 +203,7 @@ def test_wrong_requests_are_answered_in_a_line_and_the_session_goes_on(session):
     ]:  # fmt: skip
         client.send_request(command, arguments)
         error = session.until("ErrorResponse")
-        assert "\n" not in error.error.format and error.error.format, command
+        assert error and "\n" not in error, command
     client.threads()
     session.until("ThreadsResponse")
     assert session.close() == 0

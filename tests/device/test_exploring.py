@@ -78,7 +78,7 @@ def test_lost_updates_are_all_found_and_an_atomic_loses_none(modules, target):
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize(("by", "count"), [("pct", 32), ("usual", 64), ("preemptions", 400)])
+@pytest.mark.parametrize(("by", "count"), [("pct", 128), ("preemptions", 400)])
 def test_two_locks_taken_crosswise_are_found_within_so_many_schedules(modules, target, by, count):
     found = explore(modules(target), "crosswise", 2, by=by, schedules=count, watchdog=2_000)
     assert any(outcome.error is not None and "watchdog" in str(outcome.error) for outcome in found.outcomes), str(found)

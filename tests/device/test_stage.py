@@ -138,15 +138,15 @@ def test_watchpoints_stop_behind_the_store(stage):
 def test_a_register_is_watched_and_read_by_name(stage):
     stage.break_at("entry")
     wave = stage.resume().wave
-    watch = stage.watch(register="exec", wave=wave)
-    before = wave.value("exec")
-    stop = stage.resume()
-    if stop.point is watch:  # compilers for some processors leave EXEC alone until the end
-        assert stage.wave(*wave.id).value("exec") != before
     with pytest.raises(lt.ArgumentError, match="each lane"):
         wave.value("v0")
     with pytest.raises(lt.ArgumentError, match="no register"):
         wave.value("w0")
+    watch = stage.watch(register="v0", wave=wave, lane=5)
+    before, event = wave.value("v0", 5), stage.event
+    stop = stage.resume()
+    assert stop.point is watch and stop.wave.id == wave.id and stop.event > event
+    assert stage.wave(*wave.id).value("v0", 5) != before
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -40,7 +40,7 @@ pub const CLUSTER_KEY: u32 = 17;
 const NO_KEY: u32 = 18;
 
 /// One barrier.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Count {
     members: Cell<u32>,
     signals: Cell<u32>,
@@ -113,7 +113,7 @@ pub enum Waits {
 }
 
 /// A wave's view of its barriers.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct View {
     /// The named barrier that it has joined; 0 for none.
     joined: Cell<u32>,
@@ -164,6 +164,17 @@ impl Barriers {
     /// The same in a launch with global wave sync.
     pub fn with_global(self, global: Arc<gws::View>) -> Barriers {
         Barriers { global: Some(global), ..self }
+    }
+
+    /// The state of another workgroup's, or of this one's at another time, with this one's surroundings.
+    pub fn as_of(&self, other: &Barriers) -> Barriers {
+        Barriers {
+            own: other.own.clone(),
+            named: other.named.clone(),
+            waves: other.waves.clone(),
+            cluster: self.cluster.clone(),
+            global: self.global.clone(),
+        }
     }
 
     pub fn global(&self) -> Option<&gws::View> {

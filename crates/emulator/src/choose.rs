@@ -20,6 +20,7 @@ pub struct WaveId {
 }
 
 /// Makes the choices of a launch.
+#[derive(Clone)]
 pub struct Chooser {
     policy: Policy,
     /// Choices so far, among several waves each.
@@ -31,6 +32,7 @@ pub struct Chooser {
     in_row: u64,
 }
 
+#[derive(Clone)]
 enum Policy {
     Usual,
     Pct(Priorities),
@@ -38,6 +40,7 @@ enum Policy {
 }
 
 /// What each wave's is; who is not asked for yet has none.
+#[derive(Clone)]
 struct Priorities {
     numbers: Numbers,
     of: HashMap<WaveId, i64>,

@@ -6,8 +6,8 @@
 //!   earlier choice only where what it does now conflicts with what was done there (dynamic partial-order reduction:
 //!   Flanagan and Godefroid, POPL 2005), and not where what it would do commutes with all that was done since it was tried
 //!   there (sleep sets: Godefroid, 1996).
-//! * **Bounded**: all schedules in which running waves are interrupted at most so many times (Musuvathi and Qadeer, PLDI
-//!   2007), those that only differ in the order of what does not conflict included.
+//! * **Bounded**: all schedules that depart from the usual order at most so many times (after Musuvathi and Qadeer, PLDI
+//!   2007, and Emmi and others, POPL 2011), those that only differ in the order of what does not conflict included.
 //!
 //! Memory does as it is told at once: these are the outcomes of sequentially consistent interleavings.
 
@@ -30,7 +30,7 @@ pub enum By {
         depth: u32,
     },
     Order,
-    /// Interruptions at most.
+    /// Departures from the usual order at most: running waves are interrupted, or those that sleep go on at once.
     Preemptions(u32),
 }
 
@@ -64,8 +64,9 @@ pub struct Explored {
     pub choices: u64,
 }
 
-/// Choices of one schedule at most where all are to be tried.
-const LONGEST: usize = 20_000;
+/// How much longer than the first schedule others are varied, and at least: waves that wait in loops have no end of orders.
+const LONGER: usize = 3;
+const LEAST: usize = 200;
 
 struct Explorer<'a> {
     stage: &'a mut Stage,
@@ -94,8 +95,6 @@ pub fn explore(stage: &mut Stage, by: By, most: u64, go_on: &dyn Fn() -> bool) -
 /// One turn that was taken in a schedule, and what else was possible.
 struct Node {
     ready: Vec<WaveId>,
-    /// The wave that has run last is the first of them, and can go on.
-    continues: bool,
     taken: WaveId,
     foot: Foot,
     /// What else was tried here, and what it did.
@@ -103,14 +102,14 @@ struct Node {
     wanted: Vec<WaveId>,
     /// Who need not be tried, and what it would do.
     sleeping: Vec<(WaveId, Foot)>,
-    /// Interruptions up to here, this turn included.
-    preemptions: u32,
+    /// Departures from the usual order up to here, this turn included.
+    departures: u32,
 }
 
 impl Node {
-    /// Interruptions if this one goes on.
+    /// Departures if this one goes on.
     fn costs(&self, wave: WaveId, before: u32) -> u32 {
-        before + u32::from(self.continues && self.ready.first() != Some(&wave))
+        before + u32::from(self.ready.first() != Some(&wave))
     }
 }
 
@@ -154,8 +153,6 @@ enum End {
     Stopped(Trouble),
     /// Another schedule is the same.
     Left,
-    /// It is longer than is looked at.
-    Long,
 }
 
 impl Explorer<'_> {
@@ -163,15 +160,18 @@ impl Explorer<'_> {
         if (self.go_on)() { Ok(()) } else { Err(EmuError::Interrupted) }
     }
 
-    /// As many seeds as there are to try; over how many choices they spread is what the ones before had.
+    /// As many seeds as there are to try, in turns of each depth; over how many choices they spread is about what the ones before
+    /// had.
     fn by_priorities(&mut self, seed: u64, depth: u32) -> Result<(), EmuError> {
         let mut steps = 1;
         for number in 0..self.most {
             self.may_go_on()?;
+            let depth = if depth < 2 { 1 } else { 2 + (number % u64::from(depth - 1)) as u32 };
             let schedule = Schedule::Pct(Pct { seed: seed.wrapping_add(number), depth, steps });
             self.stage.begin_again(&schedule)?;
             let end = self.run_chosen()?;
-            steps = steps.max(self.stage.chooser.count());
+            let count = self.stage.chooser.count().max(1);
+            steps = if number == 0 { count } else { steps.midpoint(count) };
             self.note(end, schedule);
         }
         Ok(())
@@ -211,15 +211,23 @@ impl Explorer<'_> {
     /// All schedules, or all with so many interruptions.
     fn all(&mut self, bound: Option<u32>) -> Result<(), EmuError> {
         let mut nodes: Vec<Node> = Vec::new();
-        let mut complete = true;
+        let (mut complete, mut longest) = (true, usize::MAX);
         while self.explored.schedules + self.explored.left < self.most {
             self.may_go_on()?;
             self.stage.begin_again(&Schedule::Choices([].into()))?;
-            let end = self.run_once(&mut nodes, bound);
+            let end = match self.run_once(&mut nodes, bound, longest) {
+                Some(end) => end,
+                // Up to here it was varied; it ends as usual.
+                None => {
+                    complete = false;
+                    self.run_chosen()?
+                }
+            };
+            longest = longest.min((LONGER * nodes.len()).max(LEAST));
             match end {
                 End::Left => self.explored.left += 1,
                 end => {
-                    complete &= !matches!(end, End::Long | End::Stopped(Trouble::Watchdog { .. }));
+                    complete &= !matches!(end, End::Stopped(Trouble::Watchdog { .. }));
                     let schedule = self.stage.choices();
                     self.note(end, schedule);
                 }
@@ -232,13 +240,13 @@ impl Explorer<'_> {
         Ok(())
     }
 
-    /// The schedule that begins with the turns of `nodes`, and goes on as usual.
-    fn run_once(&mut self, nodes: &mut Vec<Node>, bound: Option<u32>) -> End {
+    /// The schedule that begins with the turns of `nodes`, and goes on as usual; `None` after the `longest` number of turns.
+    fn run_once(&mut self, nodes: &mut Vec<Node>, bound: Option<u32>, longest: usize) -> Option<End> {
         let known = nodes.len();
-        for depth in 0..LONGEST {
+        for depth in 0..longest {
             let ready = match self.stage.play.look() {
-                Err(trouble) => return stopped(nodes, trouble),
-                Ok([]) => return End::Over,
+                Err(trouble) => return Some(stopped(nodes, trouble)),
+                Ok([]) => return Some(End::Over),
                 Ok(ready) => ready.to_vec(),
             };
             if depth >= nodes.len() {
@@ -246,17 +254,15 @@ impl Explorer<'_> {
                 let sleeping =
                     if bound.is_some() { Vec::new() } else { last.map(Node::still_asleep).unwrap_or_default() };
                 let asleep = |wave: &WaveId| sleeping.iter().any(|(other, _)| other == wave);
-                let continues =
-                    last.is_some_and(|last| ready.first() == Some(&last.taken)) && !self.stage.play.yielded();
-                let before = last.map_or(0, |last| last.preemptions);
+                let before = last.map_or(0, |last| last.departures);
                 // As usual, so that one that spins lets others go on.
                 let usual = self.stage.chooser.usual() % ready.len();
-                let in_order = ready[usual..].iter().chain(&ready[..usual]);
-                let Some(&taken) = in_order.into_iter().find(|wave| !asleep(wave)) else { return End::Left };
+                let mut in_order = ready[usual..].iter().chain(&ready[..usual]);
+                let Some(&taken) = in_order.find(|wave| !asleep(wave)) else { return Some(End::Left) };
                 let wanted = if bound.is_some() { ready.clone() } else { vec![taken] };
                 let (foot, tried) = (Foot::default(), Vec::new());
-                let mut node = Node { ready, continues, taken, foot, tried, wanted, sleeping, preemptions: before };
-                node.preemptions = node.costs(taken, before);
+                let mut node = Node { ready, taken, foot, tried, wanted, sleeping, departures: before };
+                node.departures = node.costs(taken, before);
                 nodes.push(node);
             }
             let taken = nodes[depth].taken;
@@ -264,16 +270,14 @@ impl Explorer<'_> {
             self.stage.chooser.told(self.stage.play.ready(), chosen);
             self.stage.play.begin(chosen);
             match self.turn(bound.is_none()) {
-                Err(trouble) => return stopped(nodes, trouble),
+                Err(trouble) => return Some(stopped(nodes, trouble)),
                 Ok(foot) => nodes[depth].foot = foot,
             }
             if bound.is_none() && depth + 1 >= known {
                 want_earlier(nodes, depth);
             }
         }
-        // What comes behind might matter to all that was before.
-        all_wanted(nodes);
-        End::Long
+        None
     }
 
     fn note(&mut self, end: End, schedule: Schedule) {
@@ -283,11 +287,6 @@ impl Explorer<'_> {
         let findings = self.stage.tell_all(outcome.findings);
         let (key, error) = match end {
             End::Over | End::Left => (format!("memory {:x}", self.stage.digest()), None),
-            End::Long => {
-                let what = format!("one schedule has more than {LONGEST} choices");
-                let error = EmuError::Unsupported { kernel: self.stage.kernel().to_owned(), what };
-                ("endless".to_owned(), Some(error))
-            }
             End::Stopped(trouble) => {
                 let error = self.stage.error(trouble);
                 let key = match &error {
@@ -313,14 +312,13 @@ impl Explorer<'_> {
     }
 }
 
-/// The launch was stopped: what other waves would have done next might matter to all that was before.
+/// The launch was stopped: what other waves would have done next might matter to all that was before. (Of one that does not
+/// end, not all orders are tried anyway.)
 fn stopped(nodes: &mut [Node], trouble: Trouble) -> End {
-    all_wanted(nodes);
+    if !matches!(trouble, Trouble::Watchdog { .. }) {
+        nodes.iter_mut().for_each(|node| node.wanted = node.ready.clone());
+    }
     End::Stopped(trouble)
-}
-
-fn all_wanted(nodes: &mut [Node]) {
-    nodes.iter_mut().for_each(|node| node.wanted = node.ready.clone());
 }
 
 impl Node {
@@ -348,7 +346,7 @@ fn want_earlier(nodes: &mut [Node], depth: usize) {
 /// Goes on to the next schedule; false if there is none.
 fn next(nodes: &mut Vec<Node>, bound: Option<u32>) -> bool {
     while let Some(mut node) = nodes.pop() {
-        let before = nodes.last().map_or(0, |last| last.preemptions);
+        let before = nodes.last().map_or(0, |last| last.departures);
         let done = (node.taken, std::mem::take(&mut node.foot));
         node.tried.push(done);
         let is_new = |wave: &&WaveId| {
@@ -357,7 +355,7 @@ fn next(nodes: &mut Vec<Node>, bound: Option<u32>) -> bool {
         };
         if let Some(&wave) = node.wanted.iter().find(is_new) {
             node.taken = wave;
-            node.preemptions = node.costs(wave, before);
+            node.departures = node.costs(wave, before);
             nodes.push(node);
             return true;
         }

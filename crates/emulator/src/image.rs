@@ -25,14 +25,22 @@ pub struct Image(Vec<Kept>);
 impl Image {
     /// The memory as it is; `None` if more than `most` bytes of it can be written.
     pub fn of(memory: &Memory, most: u64) -> Option<Image> {
+        Image::after(None, memory, most)
+    }
+
+    /// The same, where pages that are as in an image before are kept once.
+    pub fn after(before: Option<&Image>, memory: &Memory, most: u64) -> Option<Image> {
         let written = || memory.allocations().iter().filter(|a| a.writable);
         if written().map(|a| a.len).fold(0, u64::saturating_add) > most {
             return None;
         }
         let keep = |start: u64, len: u64| {
+            let known = before.and_then(|image| image.0.iter().find(|kept| kept.start == start));
             let mut pages = Vec::with_capacity(len.div_ceil(PAGE as u64) as usize);
-            each_page(memory, start, len, |_, bytes| {
-                pages.push(bytes.iter().any(|&byte| byte != 0).then(|| Arc::from(bytes)));
+            each_page(memory, start, len, |number, bytes| {
+                let same = known.and_then(|kept| kept.pages.get(number)?.as_ref()).filter(|page| &page[..] == bytes);
+                let is_set = || bytes.iter().any(|&byte| byte != 0);
+                pages.push(same.cloned().or_else(|| is_set().then(|| Arc::from(bytes))));
             });
             Kept { start, len, pages }
         };

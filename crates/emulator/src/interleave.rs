@@ -19,7 +19,7 @@ use crate::program::{Cursor, Program};
 use crate::sched::Outcome;
 use crate::shared::{Shared, Slots};
 use crate::wave::Wave;
-use crate::workgroup::{Pace, Progress, State, Trouble, Workgroup};
+use crate::workgroup::{KeptGroup, Pace, Progress, State, Trouble, Workgroup};
 
 /// Instructions of a turn where no choices matter.
 const SLICE: u64 = 20_000;
@@ -54,6 +54,17 @@ pub struct Stretch {
     /// Instructions of all waves before them, and of this wave.
     pub event: u64,
     pub retired: u64,
+}
+
+/// A launch as it was, but for memory.
+pub struct Kept {
+    groups: Vec<KeptGroup>,
+    slots: Slots,
+    next_cluster: u64,
+    pub event: u64,
+    last: Option<WaveId>,
+    yielded: bool,
+    logged: usize,
 }
 
 /// A launch under way.
@@ -121,6 +132,43 @@ impl Interleaving {
         (self.event, self.unasked, self.last, self.yielded, self.turn) = (0, 0, None, false, None);
         self.broken = false;
         self.log.iter_mut().for_each(Vec::clear);
+    }
+
+    /// What is needed to have it again as it is, but for memory: where no turn is under way, no strict mode looks, and waves
+    /// wait for none but those of their own workgroups.
+    pub fn keep(&self) -> Option<Kept> {
+        let alone = self.shared.dispatch.cluster_size() == 1 && !self.shared.global.has_waited();
+        if self.turn.is_some() || self.broken || self.shared.strict.is_some() || !alone {
+            return None;
+        }
+        let limits = self.program.limits();
+        Some(Kept {
+            groups: self.groups.iter().map(|group| group.keep(&self.program, limits)).collect(),
+            slots: self.slots.clone(),
+            next_cluster: self.shared.next_cluster.load(Relaxed),
+            event: self.event,
+            last: self.last,
+            yielded: self.yielded,
+            logged: self.log.as_ref().map_or(0, Vec::len),
+        })
+    }
+
+    /// Makes it what it was; it comes from behind that, so that the log has all that was before.
+    pub fn become_again(&mut self, kept: &Kept, shared: Shared) {
+        let log = self.log.take();
+        self.restart(shared);
+        self.log = log;
+        self.log.iter_mut().for_each(|log| log.truncate(kept.logged));
+        self.shared.next_cluster.store(kept.next_cluster, Relaxed);
+        self.slots = kept.slots.clone();
+        for was in &kept.groups {
+            let (limits, cluster) = (self.program.limits(), (was.cluster, None));
+            let mut group = Workgroup::start(&self.shared, was.id, cluster, was.slot, limits, &mut self.free);
+            group.hear(self.hears || self.steps.is_none());
+            group.become_again(was);
+            self.groups.push(group);
+        }
+        (self.event, self.last, self.yielded) = (kept.event, kept.last, kept.yielded);
     }
 
     /// Instructions that all waves have retired.

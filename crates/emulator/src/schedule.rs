@@ -116,6 +116,7 @@ fn choices(text: &str) -> Option<Choices> {
 }
 
 /// Numbers that follow from a seed (splitmix64).
+#[derive(Clone)]
 pub struct Numbers(u64);
 
 impl Numbers {

@@ -195,7 +195,7 @@ fn races(dispatch: &Dispatch, strict: Option<Kinds>, workers: usize, memory: &Me
 }
 
 /// Numbers of pieces of scratch memory.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Slots {
     returned: Vec<usize>,
     fresh: Range<usize>,

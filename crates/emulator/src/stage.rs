@@ -1,8 +1,9 @@
 //! A launch that stops wherever it is told to, and goes back.
 //!
 //! All its waves are there, in the order of [`crate::interleave`]. An *event* is an instruction that some wave has executed;
-//! the number of events so far says where the launch is. To go back is to begin anew, in memory as it was, with the same
-//! choices, and to run up to an event: so everything is again what it was, strict mode's knowledge included.
+//! the number of events so far says where the launch is. To go back is to take a moment that was kept before, or the
+//! beginning, with memory as it was then, and to run up to the event with the same choices: so everything is again what it
+//! was, strict mode's knowledge included (in strict mode, and where waves wait across workgroups, no moments are kept).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use crate::device::Module;
 use crate::error::EmuError;
 use crate::gws::Gws;
 use crate::image::Image;
-use crate::interleave::{Interleaving, Stretch};
+use crate::interleave::{Interleaving, Kept, Stretch};
 use crate::launch::told_finding;
 use crate::observe::{MemoryEvent, Registers, Space};
 use crate::program::Halts;
@@ -23,6 +24,10 @@ use crate::workgroup::{Pace, State, Trouble};
 
 /// Bytes of memory that is kept to go back to.
 pub const MOST_KEPT: u64 = 4 << 30;
+
+/// Events between two moments that are kept, at first, and how many are kept at most.
+const APART: u64 = 20_000_000;
+const MOST_MOMENTS: usize = 16;
 
 /// Which accesses to some bytes make the launch stop, behind the instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,6 +124,10 @@ pub struct Stage {
     gws: Gws,
     /// Memory at the beginning.
     image: Option<Image>,
+    /// Moments to go back to, in order; how many events they are apart, and when the next one is kept.
+    moments: Vec<(Kept, Chooser, Image)>,
+    apart: u64,
+    next: u64,
     /// Where the device's own allocations begin, not those that are there for the launch only.
     starts: BTreeSet<u64>,
     /// What it has stopped before: it goes on there.
@@ -152,6 +161,9 @@ impl Stage {
             gws,
             image,
             starts,
+            moments: Vec::new(),
+            apart: APART,
+            next: APART,
             passed: None,
             acted: None,
             failed: None,
@@ -167,6 +179,32 @@ impl Stage {
     /// A workgroup that has executed more instructions is taken for one that never ends.
     pub fn limit(&mut self, instructions: u64) {
         self.play.shared.watchdog = self.play.shared.watchdog.limited(instructions);
+    }
+
+    /// Moments are kept every so many events, from here on.
+    pub fn keep_every(&mut self, events: u64) {
+        (self.apart, self.next) = (events.max(1), self.event().saturating_add(events.max(1)));
+    }
+
+    /// Keeps this moment if it is time to. They lie twice as far apart when there are many.
+    fn keep(&mut self) {
+        if self.event() < self.next {
+            return;
+        }
+        self.next = self.event().saturating_add(self.apart);
+        let Some(first) = &self.image else { return };
+        let Some(kept) = self.play.keep() else { return };
+        let before = self.moments.last().map_or(first, |(_, _, image)| image);
+        let Some(image) = Image::after(Some(before), &self.play.shared.memory, MOST_KEPT) else { return };
+        self.moments.push((kept, self.chooser.clone(), image));
+        if self.moments.len() > MOST_MOMENTS {
+            let mut number = 0;
+            self.moments.retain(|_| {
+                number += 1;
+                number % 2 == 0
+            });
+            self.apart = self.apart.saturating_mul(2);
+        }
     }
 
     /// Goes on.
@@ -274,6 +312,7 @@ impl Stage {
     /// The wave whose turn it is, which begins if need be.
     fn whose_turn(&mut self) -> Result<Option<WaveId>, Trouble> {
         if self.play.turn().is_none() {
+            self.keep();
             if self.play.look()?.is_empty() {
                 return Ok(None);
             }
@@ -328,20 +367,31 @@ impl Stage {
     /// The launch cannot be taken back.
     pub fn goto(&mut self, event: u64) -> Result<Stopped, EmuError> {
         if event < self.event() || event == self.event() && self.play.is_broken() {
-            self.restart()?;
+            self.go_back(event)?;
         }
         self.passed = None;
         self.resume(&Until { event: Some(event), ..Until::default() })
+    }
+
+    /// Goes to the last moment that was kept before an event, or begins anew.
+    fn go_back(&mut self, event: u64) -> Result<(), EmuError> {
+        while self.moments.last().is_some_and(|(kept, _, _)| kept.event > event) {
+            self.moments.pop();
+        }
+        let Some((kept, chooser, image)) = self.moments.last() else { return self.restart() };
+        image.restore(&self.play.shared.memory);
+        let shared = self.play.shared.again(Arc::new(self.gws.copy()));
+        self.play.become_again(kept, shared);
+        self.chooser = chooser.clone();
+        (self.passed, self.failed) = (None, None);
+        self.next = self.event().saturating_add(self.apart);
+        Ok(())
     }
 
     /// Begins anew in another schedule, one of choices as the one before.
     pub(crate) fn begin_again(&mut self, schedule: &Schedule) -> Result<(), EmuError> {
         self.schedule = schedule.clone();
         self.restart()
-    }
-
-    pub(crate) fn kernel(&self) -> &str {
-        &self.kernel
     }
 
     /// Begins anew.
@@ -362,6 +412,8 @@ impl Stage {
         self.play.restart(shared);
         self.chooser = Chooser::new(&self.schedule);
         (self.passed, self.failed) = (None, None);
+        self.moments.clear();
+        self.next = self.apart;
         Ok(())
     }
 

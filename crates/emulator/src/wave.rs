@@ -104,6 +104,17 @@ impl Default for VectorFile {
     }
 }
 
+/// A wave's registers as they were; vector registers of zeros are left out.
+pub struct KeptRegisters {
+    rows: Vec<(u16, Row)>,
+    scalars: [u32; 256],
+    mode: Mode,
+    saved_exec: u64,
+    pc: u64,
+    has_stored: bool,
+    allocated: u16,
+}
+
 /// A wave: its registers, and where it is.
 pub struct Wave {
     /// The vector file, [`rows::COUNT`] rows.
@@ -205,6 +216,31 @@ impl Wave {
     /// These registers may have been written.
     pub fn note_written(&mut self, registers: &Registers) {
         self.written.iter_mut().zip(registers).for_each(|(all, more)| *all |= more);
+    }
+    /// What an instruction may have changed: of a wave with so many VGPRs and AGPRs, between two instructions.
+    pub fn keep(&self, vgprs: u16, agprs: u16) -> KeptRegisters {
+        let rows = (rows::VGPR..rows::VGPR + vgprs.min(rows::TEMP)).chain(rows::AGPR..rows::AGPR + agprs.min(256));
+        let is_set = |row: &u16| self.rows[usize::from(*row)].0.iter().any(|&value| value != 0);
+        KeptRegisters {
+            rows: rows.filter(is_set).map(|row| (row, self.rows[usize::from(row)])).collect(),
+            scalars: self.s,
+            mode: self.mode,
+            saved_exec: self.saved_exec,
+            pc: self.pc,
+            has_stored: self.has_stored,
+            allocated: self.allocated,
+        }
+    }
+    /// Makes a wave that has just been started what one was.
+    pub fn become_again(&mut self, kept: &KeptRegisters) {
+        self.note_written(&[u64::MAX; rows::TEMP as usize / 64]);
+        self.clear_registers();
+        for (row, value) in &kept.rows {
+            *self.row_mut(*row) = *value;
+        }
+        self.note_written(&[u64::MAX; rows::TEMP as usize / 64]);
+        (self.s, self.mode, self.saved_exec, self.pc) = (kept.scalars, kept.mode, kept.saved_exec, kept.pc);
+        (self.has_stored, self.allocated) = (kept.has_stored, kept.allocated);
     }
     /// Zeros in all registers that were written.
     pub fn clear_registers(&mut self) {

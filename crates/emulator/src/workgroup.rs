@@ -18,7 +18,7 @@ use crate::sched::Outcome;
 use crate::shared::Shared;
 use crate::strict::race::Watched;
 use crate::strict::{self, Looks, Party, Strict};
-use crate::wave::Wave;
+use crate::wave::{KeptRegisters, Wave};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
@@ -48,6 +48,24 @@ pub struct Workgroup {
     barriers: Rc<Barriers>,
     /// That all its waves have retired.
     pub instructions: u64,
+}
+
+/// A workgroup as it was.
+pub struct KeptGroup {
+    pub id: [u32; 3],
+    pub cluster: u64,
+    pub slot: usize,
+    instructions: u64,
+    barriers: Barriers,
+    lds: Vec<u8>,
+    waves: Vec<KeptWave>,
+}
+
+struct KeptWave {
+    registers: KeptRegisters,
+    place: Place,
+    state: State,
+    instructions: u64,
 }
 
 /// What becomes of a wave that was let go on.
@@ -294,6 +312,40 @@ impl Workgroup {
         (0..).zip(&self.waves).any(|(number, running)| {
             running.state == State::AtBarrier && matches!(self.barriers.waits(number), Waits::Globally(_))
         })
+    }
+
+    /// What is needed to have it again as it is, outside of strict mode; its waves have registers of these limits.
+    pub fn keep(&self, program: &Program, limits: Limits) -> KeptGroup {
+        let wave = |Running { wave, cursor, state, instructions }: &Running| KeptWave {
+            registers: wave.keep(limits.vgprs, limits.agprs),
+            place: program.place(*cursor),
+            state: *state,
+            instructions: *instructions,
+        };
+        KeptGroup {
+            id: self.id,
+            cluster: self.cluster,
+            slot: self.slot,
+            instructions: self.instructions,
+            barriers: self.barriers.as_of(&self.barriers),
+            lds: self.waves.first().map(|running| running.wave.lds.bytes()).unwrap_or_default(),
+            waves: self.waves.iter().map(wave).collect(),
+        }
+    }
+
+    /// Makes a workgroup that has just been started what one was.
+    pub fn become_again(&mut self, kept: &KeptGroup) {
+        self.instructions = kept.instructions;
+        self.barriers = Rc::new(self.barriers.as_of(&kept.barriers));
+        if let Some(running) = self.waves.first() {
+            running.wave.lds.store_bytes(0, &kept.lds);
+        }
+        for (running, was) in self.waves.iter_mut().zip(&kept.waves) {
+            running.wave.barrier = Rc::clone(&self.barriers);
+            running.wave.become_again(&was.registers);
+            running.cursor = Cursor::Place(was.place);
+            (running.state, running.instructions) = (was.state, was.instructions);
+        }
     }
 
     /// Whether its waves' observers hear of accesses to memory.

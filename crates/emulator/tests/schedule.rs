@@ -156,7 +156,7 @@ fn bounded_interruptions_find_what_needs_no_more() {
 
 #[test]
 fn priorities_find_two_locks_taken_crosswise() {
-    let (explored, _) = outcomes("locks", 128, By::Pct { seed: 0, depth: 3 }, 32);
+    let (explored, _) = outcomes("locks", 128, By::Pct { seed: 0, depth: 3 }, 128);
     let stopped = explored.outcomes.iter().filter(|o| matches!(o.error, Some(EmuError::Watchdog { .. })));
     assert_eq!(stopped.count(), 1, "{explored:?}");
     assert_eq!(explored.outcomes.len(), 2);

@@ -21,8 +21,8 @@ class How:
     """Which schedules are tried.
 
     ``by`` is ``"order"`` (all orders of conflicting accesses, until there are no others), ``"pct"`` (random priorities, from
-    ``seed`` on; the running wave loses its own ``depth`` - 1 times), ``"preemptions"`` (all schedules in which running waves
-    are interrupted at most ``preemptions`` times) or ``"usual"``: by order as far as half of the schedules go, and, where that
+    ``seed`` on; the running wave loses its own up to ``depth`` - 1 times), ``"preemptions"`` (all schedules that depart from the
+    usual order at most ``preemptions`` times) or ``"usual"``: by order as far as half of the schedules go, and, where that
     is not all, the other half by priorities.
     """
 

@@ -72,9 +72,11 @@ class Lines:
         if not self.starts:
             raise ArgumentError(f"kernel {self.kernel} has no source lines: compile it with -g")
         if name is None:
-            own = self.line(self.code_object.program.select(self.kernel)[0].address)
+            # The outermost: the first instruction may be of a function that was inlined.
+            frames = self.frames(self.code_object.program.select(self.kernel)[0].address)
+            own = next((frame.file for frame in reversed(frames) if frame.file), None)
             if own is not None:
-                return own[0]
+                return own
             name = ""
         fits = [file for file in self.files if file == name or file.endswith(os.sep + name) or not name]
         if len(fits) != 1:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ... import _core
 from ...errors import ArgumentError
+from ...objects.parameters import Declared, declared
 from ...reports.findings import Finding
 from ..arguments import Packed, Place
 from ..where import place_of
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
 
     from ..mock_device import Device
     from .why import Origin
+
+#: What a recorded launch calls the memory of an argument.
+_ARGUMENT = re.compile(r"argument (\d+)")
 
 
 class Stage:
@@ -88,13 +94,33 @@ class Stage:
     @property
     def arrays(self) -> dict[str, Place]:
         """The arguments that are arrays, by name (``arg0``, ``arg1``, ... where the kernel's have none): where they are."""
-        facts = self.lines.code_object.core.kernel(self.kernel) or {}
-        names = [arg.get("name") for arg in facts.get("args") or () if not arg["hidden"]]
         found = {}
         for place in self._places:
-            name = names[place.index] if 0 <= place.index < len(names) else None
-            found[name if name and name.isidentifier() else f"arg{place.index}"] = place
+            index = self._index(place)
+            if index is not None:
+                known = self._declared[index] if index < len(self._declared) else None
+                name = self._names[index] if index < len(self._names) else None
+                name = name or (known.called if known is not None else None)
+                found[name if name and name.isidentifier() else f"arg{index}"] = place
         return found
+
+    @staticmethod
+    def _index(place: Place) -> int | None:
+        """Which argument's array a place is; in a recorded launch the name of it says so."""
+        recorded = _ARGUMENT.match(place.what)
+        return place.index if place.index >= 0 else int(recorded[1]) if recorded is not None else None
+
+    @cached_property
+    def _names(self) -> list[str | None]:
+        facts = self.lines.code_object.core.kernel(self.kernel) or {}
+        return [arg.get("name") for arg in facts.get("args") or () if not arg["hidden"]]
+
+    @cached_property
+    def _declared(self) -> list[Declared | None]:
+        """What DWARF or the metadata say of the arguments."""
+        core = self.lines.code_object.core
+        args = [arg for arg in (core.kernel(self.kernel) or {}).get("args") or () if not arg["hidden"]]
+        return declared(core, self.kernel, args)
 
     def array(self, name: str | int) -> numpy.ndarray:
         """A copy of an argument's array as it is now, by the argument's name or number.
@@ -102,16 +128,20 @@ class Stage:
         import numpy
 
         known = self.arrays
-        place = known.get(name) if isinstance(name, str) else next((p for p in self._places if p.index == name), None)
+        place = known.get(name) if isinstance(name, str) else next((p for p in known.values() if self._index(p) == name), None)
         if place is None:
             raise ArgumentError(f"kernel {self.kernel} has no array {name!r}, only {', '.join(known) or 'none'}")
-        given = self._arguments[place.index] if 0 <= place.index < len(self._arguments) else None
-        dtype, shape = getattr(given, "dtype", None), getattr(given, "shape", None)
+        index = self._index(place) or 0
         data = numpy.frombuffer(self.read(place.address, place.size), "uint8")
-        try:
-            return data.view(numpy.dtype(dtype)).reshape(shape)
-        except (TypeError, ValueError):
-            return data
+        given = self._arguments[index] if index < len(self._arguments) else None
+        dtype, shape = getattr(given, "dtype", None), getattr(given, "shape", None)
+        if dtype is None:
+            told = self._declared[index] if index < len(self._declared) else None
+            name_of = told.to.dtype if told is not None and told.to is not None else ""
+            dtype, shape = name_of or "uint8", (-1,)
+        kind = numpy.dtype(dtype)
+        data = data[: len(data) // kind.itemsize * kind.itemsize].view(kind)
+        return data.reshape(shape) if shape is not None and (shape == (-1,) or numpy.prod(shape) == data.size) else data
 
     def place_of(self, address: int) -> str | None:
         """Which argument's array an address is in, in words; None for none."""
