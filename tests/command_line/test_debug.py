@@ -34,7 +34,8 @@ def test_where_a_value_comes_from_is_told_from_the_end(tmp_path):
     assert done.returncode == 1, "two of the commands are wrong"
     assert "the launch is over" in done.stdout
     assert f"softmax.hip:{debugged.line_of('out[group_x()')}" in done.stdout
-    assert "argument 0 'x'" in done.stdout and "watchpoint 1" in done.stdout
+    sums = f"softmax.hip:{debugged.line_of('sum +=')}"
+    assert sums in done.stdout and "watchpoint 1" in done.stdout
     assert done.stdout.count("error: ") == 2 and "NameError" in done.stdout and "Traceback" not in done.stdout + done.stderr
 
 

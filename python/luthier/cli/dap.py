@@ -39,7 +39,9 @@ def main(args: Any) -> int:
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     # What is printed in this process meanwhile must not get among the messages.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    return Adapter(Wire(sys.stdin.buffer, out), begun).serve()
+    # Of its own, since the thread that reads from it may still do so when the interpreter ends.
+    reader = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    return Adapter(Wire(reader, out), begun).serve()
 
 
 def begun(configuration: dict[str, Any]) -> Stage:

@@ -94,11 +94,15 @@ class Debugger(cmd.Cmd):
             raise ArgumentError("no wave is under way: goto 0 begins anew")
         return found
 
+    def _any(self) -> StageWave | None:
+        """The same, or None at the end."""
+        return self._wave() if self.stage.waves else None
+
     def _value(self, text: str) -> Any:
-        return evaluate(text, self._wave())
+        return evaluate(text, self.stage, self._any())
 
     def _number(self, text: str, default: int = 1) -> int:
-        return number_of(self._wave(), text, default) if not text.strip().isdigit() else int(text)
+        return number_of(self.stage, self._any(), text, default) if not text.strip().isdigit() else int(text)
 
     # On and back.
 
@@ -170,7 +174,7 @@ class Debugger(cmd.Cmd):
         self._say(self.stage.watch(**place, on=on, condition=condition.strip() or None))
 
     def _place(self, text: str, for_why: bool = False) -> dict[str, Any]:
-        return place_named(self.stage, self._wave(), text, for_why=for_why)
+        return place_named(self.stage, self._any(), text, for_why=for_why)
 
     def do_findings(self, arg: str) -> None:
         """findings [on|off]: whether to stop at what strict mode finds; without a word, what it has found so far."""

@@ -330,7 +330,7 @@ class Adapter:
         if text.startswith("why "):
             place = place_named(self.stage, wave, text[4:].strip(), for_why=True)
             return {"result": str(self.stage.why(place.pop("register", None), **place)), "variablesReference": 0}
-        value = evaluate(text, wave)
+        value = evaluate(text, self.stage, wave)
         is_number = isinstance(value, int) and not isinstance(value, bool)
         return {"result": f"{value} ({value:#x})" if is_number else str(value), "variablesReference": 0}
 

@@ -13,34 +13,43 @@ if TYPE_CHECKING:
     from .waves import StageWave
 
 
-def number_of(wave: StageWave, text: str, default: int | None = None) -> int:
+def number_of(stage: Stage, wave: StageWave | None, text: str, default: int | None = None) -> int:
     """A number: an expression of one.
     ArgumentError for anything else."""
     if not text.strip() and default is not None:
         return default
-    value = evaluate(text, wave)
+    value = evaluate(text, stage, wave)
     if not hasattr(value, "__index__") or value.__index__() < 0:
         raise ArgumentError(f"{text!r} is not a number")
     return int(value)
 
 
-def place_named(stage: Stage, wave: StageWave, text: str, *, for_why: bool = False) -> dict[str, Any]:
+def place_named(stage: Stage, wave: StageWave | None, text: str, *, for_why: bool = False) -> dict[str, Any]:
     """The keywords of :meth:`Stage.watch` for ``s4``, ``v3``, ``v3@LANE``, ``ARGUMENT[INDEX]``, ``lds:OFFSET`` and
     ``ADDRESS[:BYTES]``; or those of :meth:`Stage.why`, where a vector register without a lane stands for its lane 0.
     ArgumentError for anything else."""
     name, _, lane_text = text.partition("@")
-    if name in SPECIAL or name[:1] in ("s", "v", "a") and name[1:].isdigit():
-        lane = number_of(wave, lane_text) if lane_text else 0 if for_why and name[:1] in ("v", "a") and name != "vcc" else None
+    is_register = name in SPECIAL or name[:1] in ("s", "v", "a") and name[1:].isdigit()
+    if wave is None and (is_register or text.startswith("lds:")):
+        raise ArgumentError(f"{text}: no wave is under way")
+    if is_register:
+        lane = (
+            number_of(stage, wave, lane_text)
+            if lane_text
+            else 0
+            if for_why and name[:1] in ("v", "a") and name != "vcc"
+            else None
+        )
         return {"register": name, "wave": wave, "lane": lane}
     if text.startswith("lds:"):
-        return {"lds": number_of(wave, text[4:]), "group": wave.group}
+        return {"lds": number_of(stage, wave, text[4:]), "group": wave.group if wave is not None else None}
     array, bracket, index = text.partition("[")
     if bracket and array in stage.arrays:
         size = int(getattr(stage.array(array), "itemsize", 1))
-        at = number_of(wave, index.rstrip("]"))
+        at = number_of(stage, wave, index.rstrip("]"))
         place = stage.arrays[array]
         if (at + 1) * size > place.size:
             raise ArgumentError(f"{text!r}: {place} has {place.size // size} elements")
         return {"address": place.address + size * at, "size": min(size, 4) if for_why else size}
     address, _, size_text = text.partition(":")
-    return {"address": number_of(wave, address), "size": number_of(wave, size_text, 4)}
+    return {"address": number_of(stage, wave, address), "size": number_of(stage, wave, size_text, 4)}

@@ -50,6 +50,8 @@ class Stage:
         self._arguments = list(arguments)
         self._places = list(packed.places)
         self._next = 1
+        #: Where the last step has ended, and of which wave.
+        self._stepped: tuple[int, tuple[int, int]] | None = None
 
     # Where it is.
 
@@ -264,6 +266,8 @@ class Stage:
             stop = self._go(event=event, points=True)
             if stop.point is None:
                 return stop
+            if self._stepped is not None and stop.why == "address" and (stop.event, stop.wave and stop.wave.id) == self._stepped:
+                continue  # the step before has ended here
             if stop.point.condition is None or stop.wave is None or stop.point.condition(stop.wave):
                 stop.point.hits += 1
                 return stop
@@ -304,11 +308,15 @@ class Stage:
         return stop
 
     def _until(self, retired: tuple[int, int, int]) -> Stop:
+        start = self.event
         while True:
             stop = self._go(retired=retired, points=True)
+            if stop.why == "address" and stop.event == start and stop.wave is not None and stop.wave.id == retired[:2]:
+                continue  # it stood there before
             if stop.why == "reached":
                 own = next((wave for wave in self.waves if wave.id == retired[:2]), stop.wave)
                 stop = self.last = replace(stop, wave=own)
+                self._stepped = (self.event, retired[:2])
             if stop.point is None or stop.point.condition is None or stop.wave is None or stop.point.condition(stop.wave):
                 return stop
 
@@ -319,6 +327,7 @@ class Stage:
         DeviceError where the launch cannot be taken back: its kernel calls the host, or can write too much memory."""
         if event < 0:
             raise ArgumentError(f"goto: {event} is no event: they count from 0")
+        self._stepped = None
         return self._told(self.core.goto(event))
 
     def back(self, count: int = 1) -> Stop:

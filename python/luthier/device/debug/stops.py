@@ -10,6 +10,7 @@ from ...errors import ArgumentError, DeviceError
 
 if TYPE_CHECKING:
     from ...reports.findings import Finding
+    from .stage import Stage
     from .waves import StageWave
 
 #: What is asked at a stop: whether it counts. Text is an expression over the wave's registers.
@@ -89,12 +90,10 @@ _FUNCTIONS = {name: __builtins__[name] if isinstance(__builtins__, dict) else ge
               for name in ("abs", "any", "all", "bool", "float", "hex", "int", "len", "max", "min", "range", "sum")}  # fmt: skip
 
 
-def names_of(wave: StageWave) -> dict[str, Any]:
+def names_of(stage: Stage, wave: StageWave | None) -> dict[str, Any]:
     """What expressions can name: ``s[4]``, ``v[2][lane]``, ``a``, ``exec``, ``vcc``, ``scc``, ``m0``; ``f32(v[2])``; the wave's
     ``wave``, ``group``, ``workgroup``, ``pc``; ``mem(address, dtype, count)``, ``lds``, and the kernel's arguments by name."""
     import numpy
-
-    registers, stage = wave.registers, wave.stage
 
     def f32(bits: Any) -> Any:
         return numpy.asarray(bits, "uint32").view("float32")
@@ -105,20 +104,24 @@ def names_of(wave: StageWave) -> dict[str, Any]:
 
     names: dict[str, Any] = dict(_FUNCTIONS)
     names |= {name: stage.array(name) for name in stage.arrays}
+    names |= {"mem": mem, "f32": f32, "np": numpy}
+    if wave is None:  # all have ended
+        return names
+    registers = wave.registers
     names |= {
         "s": registers.sgprs, "v": registers.vgprs, "a": registers.agprs, "exec": registers.exec, "vcc": registers.vcc,
         "scc": int(registers.scc), "m0": registers.m0, "mode": registers.mode, "wave": wave.number, "group": wave.group,
-        "workgroup": wave.workgroup, "pc": wave.pc, "lds": numpy.frombuffer(wave.lds, "uint8"), "mem": mem, "f32": f32, "np": numpy,
+        "workgroup": wave.workgroup, "pc": wave.pc, "lds": numpy.frombuffer(wave.lds, "uint8"),
     }  # fmt: skip
     return names
 
 
-def evaluate(text: str, wave: StageWave) -> Any:
+def evaluate(text: str, stage: Stage, wave: StageWave | None) -> Any:
     """The value of a Python expression about a wave (see :func:`names_of`).
     ArgumentError for what is no expression, and for one that fails."""
     try:
         code = compile(text.strip(), "<expression>", "eval")
-        return eval(code, {"__builtins__": {}}, names_of(wave))
+        return eval(code, {"__builtins__": {}}, names_of(stage, wave))
     except Exception as error:
         raise ArgumentError(f"{text!r}: {type(error).__name__}: {error}") from None
 
@@ -133,4 +136,4 @@ def condition_of(condition: Condition | str | None) -> Condition | None:
         compile(text.strip(), "<condition>", "eval")
     except SyntaxError as error:
         raise ArgumentError(f"condition {text!r}: {error.msg}") from None
-    return lambda wave: evaluate(text, wave)
+    return lambda wave: evaluate(text, wave.stage, wave)
