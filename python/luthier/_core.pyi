@@ -26,6 +26,7 @@ __all__ = [
     "Program",
     "Register",
     "Session",
+    "Stage",
     "TARGETS",
     "TargetId",
     "assemble",

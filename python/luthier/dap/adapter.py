@@ -299,10 +299,11 @@ class Adapter:
     def _do_stepOut(self, arguments: Arguments) -> None:
         def out(wave: Any) -> Stop:
             depth = len(self.stage.wave(*wave).frames)
+            stop = self.stage.step(wave)
             for _ in range(_FAR):
-                stop = self.stage.step(wave)
                 if stop.why != "reached" or 0 < len(self.stage.wave(*wave).frames) < depth:
                     break
+                stop = self.stage.step(wave)
             return stop
 
         self._step(arguments, out, out)

@@ -298,6 +298,7 @@ class Stage:
         self.lines.file(None)
         id = self._wave(wave)
         first = self.lines.line(self.wave(*id).pc)
+        stop = self._go(event=self.event)
         for _ in range(limit):
             stop = self.step(id)
             if stop.why != "reached":
