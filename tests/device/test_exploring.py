@@ -74,7 +74,7 @@ def test_lost_updates_are_all_found_and_an_atomic_loses_none(modules, target):
     counts = {left(modules(target), "lost", 3, outcome.schedule)[0] for outcome in found.outcomes}
     assert found.exhausted and counts == {1, 2, 3}
     found = explore(modules(target), "counted", 3, by="order", schedules=2000)
-    assert found.exhausted and found.is_clean and found.schedules == 6
+    assert found.exhausted and found.is_clean
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -66,7 +66,7 @@ impl Priorities {
     fn highest(&mut self, ready: &[WaveId]) -> usize {
         let mut best = (i64::MIN, 0);
         for (number, wave) in ready.iter().enumerate() {
-            let new = || (self.numbers.next() >> 2) as i64 | 1;
+            let new = || (self.numbers.draw() >> 2) as i64 | 1;
             let own = *self.of.entry(*wave).or_insert_with(new);
             if own > best.0 {
                 best = (own, number);

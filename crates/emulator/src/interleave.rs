@@ -394,14 +394,13 @@ impl Interleaving {
         }
         if matches!(pace, Pace::Quantum | Pace::Yielded) {
             let running = &group.waves[turn.wave];
-            if self.shared.schedule.is_chosen() {
-                if pace == Pace::Quantum
-                    && let Ok(ahead) = self.program.ahead(&running.wave, running.cursor)
-                    && !ahead.meets
-                {
-                    turn.left = 1;
-                    return Ok(());
-                }
+            if pace == Pace::Quantum
+                && self.shared.schedule.is_chosen()
+                && let Ok(ahead) = self.program.ahead(&running.wave, running.cursor)
+                && !ahead.meets
+            {
+                turn.left = 1;
+                return Ok(());
             }
             group.land_all(&self.program)?;
         }

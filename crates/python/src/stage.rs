@@ -281,7 +281,7 @@ pub fn explored<'py>(
         let patience = Patience::new(&signals);
         explore(&mut stage, by, most, &|| patience.goes_on()).map_err(device_error)
     });
-    let Explored { outcomes, schedules, left, exhausted, choices } = signals.or(done)?;
+    let Explored { outcomes, schedules, exhausted, choices } = signals.or(done)?;
     let list = PyList::empty(py);
     for Outcome { key, schedule, schedules, error, findings, kinds } in outcomes {
         let dict = PyDict::new(py);
@@ -296,7 +296,6 @@ pub fn explored<'py>(
     let dict = PyDict::new(py);
     dict.set_item("outcomes", list)?;
     dict.set_item("schedules", schedules)?;
-    dict.set_item("left", left)?;
     dict.set_item("exhausted", exhausted)?;
     dict.set_item("choices", choices)?;
     Ok(dict)

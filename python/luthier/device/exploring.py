@@ -71,9 +71,8 @@ class Explored:
     """All outcomes that were seen, the most frequent first."""
 
     outcomes: list[Outcome]
-    #: How many schedules were run to their end, and how many were left because another one is the same in all that counts.
+    #: How many schedules were run.
     schedules: int
-    left: int
     #: There are no others.
     exhausted: bool
     #: Choices of the longest schedule.
@@ -123,7 +122,5 @@ def _explored(parts: list[dict[str, Any]]) -> Explored:
         outcome.schedules += told["schedules"]
         outcome.kinds.update(told["kinds"])
     outcomes = sorted(found.values(), key=lambda outcome: -outcome.schedules)
-    totals = {name: sum(part[name] for part in parts) for name in ("schedules", "left")}
-    return Explored(
-        outcomes, **totals, exhausted=parts[0]["exhausted"], choices=max(part["choices"] for part in parts)
-    )  # fmt: skip
+    count = sum(part["schedules"] for part in parts)
+    return Explored(outcomes, count, parts[0]["exhausted"], max(part["choices"] for part in parts))
