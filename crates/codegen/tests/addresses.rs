@@ -221,8 +221,9 @@ impl Scratch {
             false => events.to_vec(),
         };
         let Some(last) = events.last() else {
-            // What the device moves to LDS by no lane's doing it does not tell of.
-            assert!(number == 1 && places[0].lds, "{text}: nothing is seen of place {number}");
+            // A lane outside of its buffer accesses no memory, and puts zeros into LDS.
+            let is_outside = number == 0 && access.space == luthier_isa::Space::Buffer;
+            assert!(places[0].lds && is_outside, "{text}: nothing is seen of place {number}");
             return (access.space.name(), "unseen");
         };
         let (space, kind) = (last.kind >> 4, access.space);

@@ -305,7 +305,10 @@ pub(super) fn to_lds(w: &mut Wave, op: &Op, action: Action, at: Addresses) -> Fl
     let exec = w.exec();
     let offsets = lds_offsets(w, op, words, encoded.extra());
     let each = if transfer == Transfer::Words { 4 * u64::from(words) } else { transfer.bytes(1) };
-    observe::device(w, action, Rows { dst: 0, data: 0, words: words as u8 }, &at);
+    let moved = Rows { dst: 0, data: 0, words: words as u8 };
+    observe::device(w, action, moved, &at);
+    // Lanes that are outside of a buffer put zeros there.
+    observe::lds(w, Action::Store(Transfer::Words), moved, &offsets, exec);
     let mut pieces = Vec::new();
     for lane in lanes(exec) {
         let place = |k: u32| offsets[lane].wrapping_add(4 * k).into();
