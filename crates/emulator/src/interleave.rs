@@ -67,6 +67,10 @@ pub struct Kept {
     logged: usize,
 }
 
+// SAFETY: what is counted by one thread in it ([`Rc`]) is the cluster of a workgroup's barriers, and launches with clusters
+// are not kept: there is none.
+unsafe impl Send for Kept {}
+
 /// A launch under way.
 pub struct Interleaving {
     pub shared: Shared,
