@@ -948,8 +948,7 @@ class HookModule:
         """What the compiler has marked it with, the same for all builds of one source."""
     def given(self, function: str, target: str, shared: bool) -> list[str]:
         """What a function asks the processor ``target`` for, and hooks are given as arguments behind their own: names of the
-        hook language's facts. ``shared``: some of those are LDS of the hooks' own. ArgumentError if there is no such
-        processor."""
+        hook language's facts. ``shared``: some of those are LDS of the hooks' own."""
     def hook(self, function: str, symbols: dict[str, str], shared: list[int]) -> LibraryHook:
         """One of its functions, with other names for the variables that it refers to. The parameters ``shared``, from 0, are
         given as distances from where the hooks' LDS begins."""

@@ -40,7 +40,7 @@ def test_schedules(target: str) -> None:
     assert out("alternate") == [0] * 32
     random = [out(f"random:{seed}") for seed in range(12)]
     assert [0] * 32 in random and random == [out(f"random:{seed}") for seed in range(12)]
-    with pytest.raises(lt.ArgumentError, match='schedule: "often" is no schedule: fair, alternate, or random:SEED'):
+    with pytest.raises(lt.ArgumentError, match='schedule: "often" is no schedule: fair, alternate, random:SEED, pct:SEED'):
         out("often")
 
 

@@ -86,7 +86,7 @@ impl<'a> Patience<'a> {
     }
 }
 
-/// A launch that stops anywhere and goes back, one thread at a time; see :class:`luthier.device.stage.Stage`.
+/// A launch that stops anywhere and goes back, one thread at a time; see :class:`luthier.device.debug.stage.Stage`.
 #[pyclass(name = "Stage", module = "luthier._core", frozen)]
 pub struct PyStage {
     inner: Mutex<Stage>,

@@ -18,7 +18,7 @@ mod tests;
 mod vector;
 
 pub(crate) use prepare::dpp_source;
-pub(crate) use vector::{is_narrow, selects_half, target_is_half};
+pub(crate) use vector::{places_half, target_is_half};
 
 use luthier_isa::{Flags, Format, Inst, MsbChange, OpcodeInfo, Operand, Reg, VgprMsb, msb};
 

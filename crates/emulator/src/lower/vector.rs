@@ -196,7 +196,7 @@ impl Builder {
         let high = part == Part::High
             || part == Part::Whole
                 && !valu.raw_mods
-                && selects_half(info, false)
+                && places_half(info)
                 && inst.field(Field::OpSel).is_some_and(|sel| sel & 8 != 0);
         // From RDNA1 on all results of 16 bits leave the other half alone.
         let keep = match info.mode.target().generation() {
@@ -446,11 +446,7 @@ impl Builder {
         let negate = bit(Field::Neg) || own([Field::Src0Neg, Field::Src1Neg]);
         let absolute = bit(Field::Abs) || own([Field::Src0Abs, Field::Src1Abs]);
         let mut row = row;
-        if selects_half(inst.info(), is_narrow(operand.ty) || operand.half)
-            && !half
-            && operand.units <= 1
-            && bit(Field::OpSel)
-        {
+        if format == Format::Vop3a && !half && operand.units <= 1 && bit(Field::OpSel) {
             row = self.upper_half(row)?;
         }
         if matches!(inst.info().op(), IsaOp::VCvtF32Fp8 | IsaOp::VCvtF32Bf8 | IsaOp::VCvtF16Fp8 | IsaOp::VCvtF16Bf8)
@@ -465,7 +461,7 @@ impl Builder {
             return Ok(row);
         }
         let units = u16::from(operand.units.max(1));
-        let narrow = is_narrow(operand.ty);
+        let narrow = matches!(operand.ty, DataType::F16 | DataType::B16 | DataType::I16 | DataType::Bf16);
         let pairs = matches!(inst.info().op(), IsaOp::VDot2F16F16 | IsaOp::VDot2Bf16Bf16) && position < 2;
         let sign = match narrow || operand.half || is_half(inst) {
             _ if pairs => 0x8000_8000u32,
@@ -551,14 +547,10 @@ fn takes_mask(op: IsaOp) -> bool {
     matches!(op, IsaOp::VCndmaskB32 | IsaOp::VCndmaskB16 | IsaOp::VAddcCoU32 | IsaOp::VSubbCoU32 | IsaOp::VSubbrevCoU32)
 }
 
-pub(crate) fn is_narrow(ty: DataType) -> bool {
-    matches!(ty, DataType::F16 | DataType::B16 | DataType::I16 | DataType::Bf16)
-}
-
-/// Whether OP_SEL chooses a half of an operand, which may have 16 bits: every instruction of VOP3 has the field, and
-/// the hardware has no use for it elsewhere.
-pub(crate) fn selects_half(info: &OpcodeInfo, narrow: bool) -> bool {
-    info.format.plain() == Format::Vop3a && (narrow || info.flags.contains(Flags::OP_SEL))
+/// Whether a bit of OP_SEL chooses the half that a result goes to: every instruction of VOP3 has the field, and where the
+/// result has 32 bits the hardware has no use for it.
+pub(crate) fn places_half(info: &OpcodeInfo) -> bool {
+    info.format.plain() == Format::Vop3a && info.flags.contains(Flags::OP_SEL)
 }
 
 /// What a constant is in both halves of a source that is pairs of 16 bits, whatever OP_SEL says. (Elsewhere it is in the

@@ -5,7 +5,7 @@ use luthier_isa::{DataType, Field, Flags, Format, Generation, Inst, Operand, Par
 use super::checked::{Place, Source};
 use super::elements;
 use super::placed::Placed;
-use crate::lower::{is_narrow, selects_half, target_is_half};
+use crate::lower::{places_half, target_is_half};
 
 const LOW: u32 = 0xffff;
 const HIGH: u32 = 0xffff_0000;
@@ -45,7 +45,7 @@ fn used_bits(inst: &Inst, ty: DataType, position: usize) -> (u32, u8) {
             used => (used, used.trailing_zeros() as u8),
         };
     }
-    if selects_half(info, is_narrow(ty))
+    if info.format.plain() == Format::Vop3a
         && !info.base.starts_with("v_permlane")
         && inst.field(Field::OpSel).unwrap_or(0) >> position & 1 != 0
     {
@@ -180,7 +180,7 @@ pub(super) fn written(inst: &Inst, base: &str, part: Part) -> (u32, u32) {
     if !target_is_half(base) && !keeps_high {
         return whole;
     }
-    let high = selects_half(info, false) && inst.field(Field::OpSel).is_some_and(|sel| sel & 8 != 0);
+    let high = places_half(info) && inst.field(Field::OpSel).is_some_and(|sel| sel & 8 != 0);
     match info.mode.target().generation() {
         _ if high => (HIGH, LOW),
         // From RDNA1 on the other half is left alone.
