@@ -151,6 +151,7 @@ pub fn plan(program: &Program, hook: &Hook) -> Plan {
         slots: vec![Slot::counter("tool.total", "tool.total", 0)],
         insertions: program.instrs().iter().flat_map(|i| [insertion(i), insertion(i)]).collect(),
         check: Checking::Everything,
+        bodies: crate::plan::Bodies::InPlace,
         ..Plan::default()
     }
 }
