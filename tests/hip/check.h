@@ -39,6 +39,7 @@ struct Case {
             } else if (!strcmp(one.name, words[1])) {                                         \
                 one.run();                                                                    \
                 printf("%s: passed\n", one.name);                                             \
+                fflush(stdout);                                                               \
                 return 0;                                                                     \
             }                                                                                 \
         }                                                                                     \
