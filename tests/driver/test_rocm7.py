@@ -64,7 +64,10 @@ APART = (
 
 @pytest.mark.parametrize("case", APART)
 def test_memory_that_is_made_apart_from_its_addresses_has_right_results(case):
-    assert f"{case}: passed" in rocm.passes(program("pools"), case, target="gfx90a,2")
+    done = rocm.mock(program("pools"), case, target="gfx90a,2")
+    assert f"{case}: passed" in done.stdout, done.stderr
+    # In about 1 of 40 processes whose default pool was used, HIP 7.2.4 calls what it has destroyed while they end (docs/limits.md).
+    assert done.returncode == 0 or case == "default_pool" and done.returncode in (-6, -11), done.stderr
 
 
 @pytest.mark.parametrize("target", _FEWER["pools"][1:])
