@@ -1,5 +1,5 @@
-//! Hazards that outlast the twenty instructions that placement looks back, and those one half of which is the application's
-//! on either side of a hook: strict mode finds nothing in what was placed, nor does the checker.
+//! Hazards that outlast the twenty instructions that placement looks back, and hazards between an instruction of the
+//! application and one of a hook, in either order: strict mode finds nothing in what was placed, nor does the checker.
 
 mod support;
 #[path = "support/words.rs"]

@@ -8,7 +8,7 @@ use std::time::Instant;
 use luthier_emulator::{DeviceConfig, FindingKind, Kinds, LaunchReport, Strict};
 use support::{Asm, Loaded, assemble, hip, load_with};
 
-/// Many short rounds, the best of which counts: the machine may be busy.
+/// How many short rounds are measured. The best one counts, since the machine may be busy.
 const ROUNDS: u32 = 10;
 
 fn one_thread() -> DeviceConfig {

@@ -6,7 +6,7 @@
 //!   earlier choice only where what it does now conflicts with what was done there (dynamic partial-order reduction:
 //!   Flanagan and Godefroid, POPL 2005). Sleep sets, which would leave more schedules out, are not used: with them, the wave
 //!   that this adds can be one that sleeps, and orders are lost (Abdulla and others, POPL 2014, add another one then).
-//! * **Bounded**: all schedules that depart from the usual order at most so many times (after Musuvathi and Qadeer, PLDI
+//! * **Bounded**: all schedules that depart from the usual order at most N times (after Musuvathi and Qadeer, PLDI
 //!   2007, and Emmi and others, POPL 2011), those that only differ in the order of what does not conflict included.
 //!
 //! Memory does as it is told at once: these are the outcomes of sequentially consistent interleavings.
@@ -202,7 +202,7 @@ impl Explorer<'_> {
         paced.map(|_| if wanted { Foot::of(&events, syncs) } else { Foot::default() })
     }
 
-    /// All schedules, or all with so many interruptions.
+    /// All schedules, or all with at most this number of interruptions.
     fn all(&mut self, bound: Option<u32>) -> Result<(), EmuError> {
         let mut nodes: Vec<Node> = Vec::new();
         let (mut complete, mut longest) = (true, usize::MAX);

@@ -65,9 +65,9 @@ pub enum Register {
 /// How far the launch goes on.
 #[derive(Clone, Debug, Default)]
 pub struct Until {
-    /// Until so many instructions have been executed in all.
+    /// Until all waves together have executed this number of instructions.
     pub event: Option<u64>,
-    /// Until a wave has executed so many, of its own.
+    /// Until one wave has executed this number of instructions.
     pub retired: Option<(WaveId, u64)>,
     /// Until a wave is about to execute the instruction at one of these addresses of the code object.
     pub addresses: BTreeSet<u64>,
@@ -181,7 +181,7 @@ impl Stage {
         self.play.shared.watchdog = self.play.shared.watchdog.limited(instructions);
     }
 
-    /// Moments are kept every so many events, from here on.
+    /// From here on the stage keeps a moment each time this number of events has passed.
     pub fn keep_every(&mut self, events: u64) {
         (self.apart, self.next) = (events.max(1), self.event().saturating_add(events.max(1)));
     }

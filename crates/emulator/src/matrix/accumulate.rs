@@ -1,4 +1,4 @@
-//! 32x32, 16x16 and 4x4 blocks, each product of which is added to the accumulator by itself.
+//! 32x32, 16x16 and 4x4 blocks. The hardware adds each of their products to the accumulator by itself.
 
 use std::marker::PhantomData;
 

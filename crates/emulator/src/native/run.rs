@@ -14,7 +14,7 @@ use crate::op::{Flow, Kind, Op};
 use crate::wave::Wave;
 
 /// Rows, scalar registers, vectors of lanes to do, LDS and how many bytes it has, and allocations that are remembered; gives
-/// how many vectors are left, and of which phase ([`super::emit`]).
+/// how many vectors are left, and which phase they belong to ([`super::emit`]).
 type Entry = unsafe extern "sysv64" fn(*mut u8, *mut u32, u32, *const u8, u32, *mut Recent) -> u32;
 
 /// Executions that the interpreter had to finish, after which it does the run by itself: results are NaNs, MODE is not

@@ -94,7 +94,7 @@ const HELD: u16 = 30;
 /// The scalar base, and behind it where the other allocation begins.
 const BASE: u8 = 60;
 const LDS: usize = 4096;
-/// Words of an allocation, of which the middle ones are accessed.
+/// Words of an allocation. Accesses reach the middle ones.
 const DEVICE: usize = 1536;
 const MASKS: [u8; 4] = [scalar::VCC, 20, 22, 40];
 

@@ -65,7 +65,7 @@ impl Form<'_> {
         self.result(value)
     }
 
-    /// Pairs of f32, of which the modifiers choose and negate the words.
+    /// Pairs of f32. The modifiers choose and negate their words.
     pub(super) fn packed_float(&mut self, operation: IsaOp) -> Result<(), Foreign> {
         let mods = RawMods(self.op.imm);
         if mods.clamp() || self.graph.flushes {

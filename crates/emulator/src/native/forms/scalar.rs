@@ -30,7 +30,7 @@ pub enum Logic {
     Xor,
 }
 
-/// x86's conditions, of which SCC becomes one.
+/// x86's conditions: SCC is kept as one of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
     Equal,
