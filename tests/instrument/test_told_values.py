@@ -238,6 +238,7 @@ def compare(name, target, seed):
         ("layernorm_f32", "gfx1100"),
         ("matmul_f16_64", "gfx1201"),
         ("histo", "gfx1250"),
+        ("matmul_f32_32", "gfx950"),
     ],
 )
 @pytest.mark.parametrize("seed", [1, 2])
