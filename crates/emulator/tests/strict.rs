@@ -222,3 +222,42 @@ fn a_full_counter_lets_nothing_more_begin() {
         assert_eq!(kinds, expected, "{loads} loads");
     }
 }
+
+#[test]
+fn an_atomic_that_memory_refuses_returns_zero() {
+    const ATOMICS: [&str; 8] = [
+        "global_atomic_add v5, v1, v7, s[2:3] offset:2 glc",
+        "global_atomic_add_x2 v[4:5], v1, v[8:9], s[2:3] offset:1 glc",
+        "global_atomic_cmpswap v5, v[10:11], v[8:9], off glc",
+        "global_atomic_add_x2 v[4:5], v[10:11], v[8:9], off glc",
+        "flat_atomic_swap v5, v[10:11], v7 glc",
+        "buffer_atomic_add v5, v1, s[12:15], 0 offen offset:1 glc",
+        "buffer_atomic_add v5, v10, s[12:15], 0 offen glc",
+        "ds_add_rtn_u32 v5, v10, v7",
+    ];
+    for atomic in ATOMICS {
+        let body = format!(
+            "{SETUP}
+            s_mov_b32 s12, s2
+            s_and_b32 s13, s3, 0xffff
+            s_mov_b32 s14, -1
+            s_mov_b32 s15, 0x27000
+            v_mov_b32_e32 v10, 0x7fffff00
+            v_mov_b32_e32 v11, 0x70
+            v_mov_b32_e32 v5, 77
+            v_mov_b32_e32 v4, 77
+            v_mov_b32_e32 v7, 77
+            v_mov_b32_e32 v8, 77
+            v_mov_b32_e32 v9, 77
+            {atomic}
+            s_waitcnt vmcnt(0) lgkmcnt(0)
+            global_store_dword v1, v5, s[2:3]
+            "
+        );
+        let loaded = load(&assemble(&body, Asm { lds: 1024, ..Asm::default() }));
+        let out = loaded.buffer(&[5; 64]);
+        let report = loaded.launch("k", [64, 1, 1], [64, 1, 1], &[out], Strict::On).expect("strict mode goes on");
+        assert_eq!(report.findings.len(), 1, "{atomic}: {:?}", report.findings);
+        assert_eq!(loaded.words(out, 64), [0; 64], "{atomic}");
+    }
+}

@@ -313,5 +313,13 @@ fn atomic_op(w: &mut Wave, atomic: Atomic, ret: bool, rows: Rows, at: &Addresses
             }
         }
     }
+    refused(w, Action::Atomic(atomic, ret), rows, bad.iter().fold(0, |mask, bad| mask | 1 << bad.lane));
     bad
+}
+
+/// What an atomic returns where there is no memory for it is zero, as it is for a load.
+pub(super) fn refused(w: &mut Wave, action: Action, rows: Rows, mask: u64) {
+    if mask != 0 && matches!(action, Action::Atomic(_, true)) {
+        (0..u16::from(rows.words)).for_each(|k| w.write_masked(rows.dst + k, &Row::ZERO, mask));
+    }
 }

@@ -262,12 +262,14 @@ pub(super) fn private_access(
             Action::Atomic(atomic, ret) if rows.words == 2 && w.generation == Generation::Gfx1250 => {
                 if let Some(lane) = lanes(at.mask).find(|&lane| offsets[lane] & 7 != 0) {
                     let message = format!("an atomic on {:#x} of scratch, which is not aligned", offsets[lane]);
+                    access::refused(w, action, rows, at.mask);
                     return w.bad_access(FindingKind::Misaligned, Some(lane as u32), at.lane[lane], message);
                 }
                 wide_atomic(w, (atomic, ret), rows, at.mask, |lane, byte| place(offsets[lane].wrapping_add(byte), lane))
             }
             // Elsewhere a 64-bit atomic needs its words side by side, which scratch does not give.
             Action::Atomic(..) if rows.words != 1 => {
+                access::refused(w, action, rows, at.mask);
                 return w.bad_access(
                     FindingKind::OutOfBounds,
                     None,
@@ -318,6 +320,7 @@ fn wide_atomic(
             Ok(_) => {}
             Err(address) => {
                 let message = format!("a 64-bit atomic on {address:#x}, which is in no allocation");
+                access::refused(w, Action::Atomic(atomic, ret), rows, 1 << lane);
                 if w.bad_access(FindingKind::OutOfBounds, Some(lane as u32), address, message) != Flow::Next {
                     return Flow::Fault;
                 }
@@ -337,6 +340,7 @@ pub fn bytewise(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: impl
             Action::Atomic(..) => {
                 let address = place(lane, 0);
                 let message = format!("an atomic on {address:#x}, which is not aligned");
+                access::refused(w, action, rows, mask);
                 return w.bad_access(FindingKind::Misaligned, Some(lane as u32), address, message);
             }
         };

@@ -246,6 +246,9 @@ fn atomic_at(w: &mut Wave, op: &Op, address: u64) -> Flow {
     let bytes = 4 * u64::from(words);
     notice::scalar(w, encoded.action(), address, bytes);
     let place = w.memory.resolve(&mut w.recent, address, bytes, true);
+    if returns && !place.as_ref().is_ok_and(|p| p.is_aligned(bytes as usize)) {
+        (0..words).for_each(|k| w.s[usize::from(op.sdst.wrapping_add(k))] = 0);
+    }
     let p = match place {
         Ok(p) if p.is_aligned(bytes as usize) => p,
         Ok(_) => {
