@@ -39,7 +39,8 @@ fn modes() -> Vec<Mode> {
     let asked = |mode: &Mode| wanted.is_empty() || wanted.split(',').any(|name| name == mode.target().name());
     // Without a word one processor of each generation.
     let all = std::env::var_os("LUTHIER_PLANS").is_some() || !wanted.is_empty();
-    let one = ["gfx900", "gfx908", "gfx90a", "gfx942", "gfx1010", "gfx1030", "gfx1100", "gfx1201", "gfx1250"];
+    let one =
+        ["gfx900", "gfx908", "gfx90a", "gfx942", "gfx1010", "gfx1030", "gfx1100", "gfx1150", "gfx1201", "gfx1250"];
     let some = |mode: &Mode| all || one.contains(&mode.target().name());
     Mode::all().filter(|m| luthier_emulator::TARGETS.contains(&m.target())).filter(asked).filter(some).collect()
 }

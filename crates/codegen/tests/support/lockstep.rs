@@ -106,7 +106,7 @@ pub fn judge(
     let finding =
         plain.as_ref().ok().and_then(|plain| plain.findings.first()).map(|f| format!("{}: {}", f.text, f.message));
     let clean = match (plain, instrumented) {
-        (Ok(_), Ok(_)) if runs[0].memory() != runs[1].memory() => return Err("memory differs".to_owned()),
+        (Ok(_), Ok(_)) if runs[0].memory() != runs[1].memory() => return Err(difference(&runs)),
         (Ok(plain), Ok(instrumented)) if plain.instructions != instrumented.app_instructions => {
             return Err("another number of the application's instructions".to_owned());
         }
@@ -119,6 +119,26 @@ pub fn judge(
         (Err(e), Ok(_)) => return Err(format!("only the plain kernel stops: {e}")),
     };
     Ok(Judged { compared, clean, finding, report: done.report })
+}
+
+/// The first byte of memory that is not the same.
+fn difference([plain, instrumented]: &[Side; 2]) -> String {
+    let (x, y) = (plain.memory(), instrumented.memory());
+    let different = || x.iter().zip(&y).enumerate().filter(|(_, (x, y))| x != y);
+    let Some((mut at, (is, wanted))) = different().next().map(|(at, (x, y))| (at, (*y, *x))) else {
+        return "memory is of another size".to_owned();
+    };
+    for (number, &(address, len)) in plain.buffers.iter().enumerate() {
+        if at < len {
+            return format!(
+                "memory differs in {} bytes, first at {:#x} (byte {at} of buffer {number}): {is:#x}, not {wanted:#x}",
+                different().count(),
+                address + at as u64,
+            );
+        }
+        at -= len;
+    }
+    unreachable!("all of it is in a buffer")
 }
 
 /// How far the two were the same.
