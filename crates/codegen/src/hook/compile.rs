@@ -68,17 +68,15 @@ pub fn compile(input: Input, mode: Mode) -> Result<Code, String> {
         let work = input.clone();
         let object = kept::object(&parts, || {
             let is_foreign = work.library.is_some();
-            let made = || {
-                llvm::run_for(mode, move |machine| {
-                    let cx = Context::create();
-                    llvm::stop_at_errors(&cx);
-                    build(&cx, &work, machine, mode, from)
-                })
+            let made = move |machine: &TargetMachine| {
+                let cx = Context::create();
+                llvm::stop_at_errors(&cx);
+                build(&cx, &work, machine, mode, from)
             };
             if !is_foreign {
-                return made();
+                return llvm::run_for(mode, made);
             }
-            own_process::run(made).map_err(|failure| match failure {
+            own_process::run(mode, made).map_err(|failure| match failure {
                 Failure::Said(reason) => reason,
                 Failure::GaveUp(reason) => format!("{reason}; {}", may_not_have(bytes, mode)),
                 Failure::Crash => format!("LLVM crashes on it: {}", may_not_have(bytes, mode)),

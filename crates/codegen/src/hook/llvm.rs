@@ -9,11 +9,7 @@ use std::{
     cell::RefCell,
     collections::HashMap,
     ffi::{CStr, c_char, c_void},
-    sync::{
-        Mutex, OnceLock, PoisonError, RwLock, RwLockWriteGuard,
-        atomic::{AtomicBool, Ordering},
-        mpsc,
-    },
+    sync::{Mutex, OnceLock, PoisonError, RwLock, RwLockWriteGuard, mpsc},
 };
 
 use inkwell::{
@@ -40,7 +36,7 @@ pub const TRIPLE: &str = "amdgcn--";
 /// Dual instructions have register banks, which renaming would break.
 const OPTIONS: [&CStr; 2] = [c"luthier", c"-amdgpu-enable-vopd=false"];
 /// Of a thread that LLVM works on: it calls itself as deep as code is nested.
-const STACK: usize = 16 << 20;
+pub const STACK: usize = 16 << 20;
 
 /// Held by each thread that is inside of LLVM.
 static INSIDE: RwLock<()> = RwLock::new(());
@@ -85,12 +81,27 @@ pub fn run_for<T: Send + 'static>(
     mode: Mode,
     work: impl FnOnce(&TargetMachine) -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
-    run(move || {
-        let machine = Machine::take(mode)?;
-        let answer = work(&machine.0);
-        machine.give_back(mode);
-        answer
-    })
+    run(move || with_machine(mode, work))
+}
+
+/// Does `work` in a process that has been copied from this one for it, and has no other thread. Where LLVM gives up,
+/// `gives_up` takes the reason.
+pub fn on_this_thread<T>(
+    mode: Mode,
+    gives_up: impl FnOnce(String) + 'static,
+    work: impl FnOnce(&TargetMachine) -> Result<T, String>,
+) -> Result<T, String> {
+    WAITING.set(Some(Box::new(gives_up)));
+    let answer = with_machine(mode, work);
+    WAITING.set(None);
+    answer
+}
+
+fn with_machine<T>(mode: Mode, work: impl FnOnce(&TargetMachine) -> Result<T, String>) -> Result<T, String> {
+    let machine = Machine::take(mode)?;
+    let answer = work(&machine.0);
+    machine.give_back(mode);
+    answer
 }
 
 /// LLVM's version, and the options it is started with.
@@ -101,7 +112,8 @@ pub fn version() -> String {
     format!("{major}.{minor}.{patch} {TRIPLE} {OPTIONS:?}")
 }
 
-fn start() {
+/// Makes LLVM ready, once.
+pub fn start() {
     static READY: OnceLock<()> = OnceLock::new();
     READY.get_or_init(|| {
         LlvmTarget::initialize_amd_gpu(&InitializationConfig::default());
@@ -141,12 +153,8 @@ extern "C" fn fatal(reason: *const c_char) {
     give_up(&reason);
 }
 
-/// Whether LLVM has given up on anything, in a process that has asked for one thing only.
-pub static GAVE_UP: AtomicBool = AtomicBool::new(false);
-
 /// Tells the one who waits, and does not return. (On a thread that is not ours it does.)
 fn give_up(reason: &str) {
-    GAVE_UP.store(true, Ordering::SeqCst);
     if let Some(report) = WAITING.take() {
         report(format!("LLVM cannot compile it: {}", reason.lines().next().unwrap_or_default()));
         loop {

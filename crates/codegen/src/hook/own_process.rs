@@ -2,15 +2,20 @@
 //! processor does not have, and whatever it takes along is not ours then.
 //!
 //! The process is a copy of this one (fork), made while no thread is inside of LLVM, so that none of LLVM's locks is held
-//! in it for ever. It works, writes its answer into a pipe and ends.
+//! in it for ever. It works, writes its answer into a pipe and ends. It starts no thread: another thread of this process
+//! may have been starting one when it was copied, and what the C library and Rust lock for that stays locked in the copy.
 
 use std::{
     fs::File,
     io::{self, Read, Write},
     os::fd::{AsRawFd, FromRawFd, OwnedFd},
-    sync::atomic::Ordering,
+    rc::Rc,
+    thread,
     time::{Duration, Instant},
 };
+
+use inkwell::targets::TargetMachine;
+use luthier_isa::Mode;
 
 use super::llvm;
 
@@ -33,25 +38,36 @@ pub enum Failure {
 }
 
 /// What `work` gives, done in another process.
-pub fn run(work: impl FnOnce() -> Result<Vec<u8>, String>) -> Result<Vec<u8>, Failure> {
+pub fn run(
+    mode: Mode,
+    work: impl FnOnce(&TargetMachine) -> Result<Vec<u8>, String> + Send,
+) -> Result<Vec<u8>, Failure> {
     let none = |e: io::Error| Failure::Said(format!("no process of LLVM's own could be started: {e}"));
-    let (from, to) = pipe().map_err(none)?;
-    let alone = llvm::nobody_inside();
-    // SAFETY: the copy runs nothing but this function, and leaves by `_exit`; what other threads may have locked it does
-    // not use, but for the allocator, which the C library puts in order.
-    match unsafe { libc::fork() } {
-        -1 => Err(none(io::Error::last_os_error())),
-        0 => {
-            drop(alone);
-            drop(from);
-            answer(to, work)
-        }
-        process => {
-            drop(alone);
-            drop(to);
-            wait(process, from)
-        }
-    }
+    llvm::start();
+    // The copy goes on with the stack of the thread that makes it, and LLVM needs a large one.
+    thread::scope(|scope| {
+        let forks = || {
+            let (from, to) = pipe().map_err(none)?;
+            let alone = llvm::nobody_inside();
+            // SAFETY: the copy runs nothing but this function, and leaves by `_exit`; what other threads may have locked
+            // it does not use, but for the allocator, which the C library puts in order.
+            match unsafe { libc::fork() } {
+                -1 => Err(none(io::Error::last_os_error())),
+                0 => {
+                    drop(alone);
+                    drop(from);
+                    answer(to, mode, work)
+                }
+                process => {
+                    drop(alone);
+                    drop(to);
+                    wait(process, from)
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("llvm".to_owned()).stack_size(llvm::STACK).spawn_scoped(scope, forks);
+        thread.map_err(none)?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -65,7 +81,7 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// The other process: quiet, and gone when it has answered.
-fn answer(to: OwnedFd, work: impl FnOnce() -> Result<Vec<u8>, String>) -> ! {
+fn answer(to: OwnedFd, mode: Mode, work: impl FnOnce(&TargetMachine) -> Result<Vec<u8>, String>) -> ! {
     // SAFETY: plain calls; a crash of LLVM ends the process as it would any, without a handler or a core of ours.
     unsafe {
         for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT, libc::SIGTRAP] {
@@ -78,15 +94,17 @@ fn answer(to: OwnedFd, work: impl FnOnce() -> Result<Vec<u8>, String>) -> ! {
             libc::dup2(nowhere, 2);
         }
     }
-    llvm::GAVE_UP.store(false, Ordering::SeqCst);
-    let (kind, bytes) = match work() {
-        Ok(bytes) => (DONE, bytes),
-        Err(reason) if llvm::GAVE_UP.load(Ordering::SeqCst) => (GAVE_UP, reason.into_bytes()),
-        Err(reason) => (REFUSED, reason.into_bytes()),
-    };
-    let mut to = File::from(to);
+    let to = Rc::new(File::from(to));
+    let gives_up = to.clone();
+    match llvm::on_this_thread(mode, move |reason| leave(&gives_up, GAVE_UP, reason.as_bytes()), work) {
+        Ok(bytes) => leave(&to, DONE, &bytes),
+        Err(reason) => leave(&to, REFUSED, reason.as_bytes()),
+    }
+}
+
+fn leave(mut to: &File, kind: u8, bytes: &[u8]) -> ! {
     let whole = (bytes.len() as u64).to_le_bytes();
-    let said = to.write_all(&[kind]).and_then(|()| to.write_all(&whole)).and_then(|()| to.write_all(&bytes));
+    let said = to.write_all(&[kind]).and_then(|()| to.write_all(&whole)).and_then(|()| to.write_all(bytes));
     // SAFETY: nothing of the process that it is a copy of may run at its end.
     unsafe { libc::_exit(i32::from(said.is_err())) }
 }
