@@ -1,4 +1,5 @@
-"""What is rejected because registers, scratch or LDS ran out: the kernel does what it did, and the tool is told so."""
+"""What is rejected because registers, scratch or LDS ran out, or because the code cannot be copied: the kernel does what
+it did, and the tool is told so."""
 
 from __future__ import annotations
 
@@ -13,11 +14,14 @@ import luthier as lt
 #: Where code has to find its waves' scratch, and cannot here: the SGPRs of a wave, and the VGPRs that a workgroup of 1,024
 #: leaves each lane.
 TARGETS = {"gfx900": (102, 64), "gfx906": (102, 64), "gfx1010": (106, 128), "gfx1030": (106, 128)}
+#: The hardware tells waves here where their scratch is, so that registers can be stored there.
+TOLD_SCRATCH = {"gfx942": (102, 64), "gfx1100": (106, 128), "gfx1201": (106, 128)}
 WORDS = 256
 
 
 def assembly(target: str, sgprs: int, vgprs: int, body: str) -> str:
-    """A kernel whose registers, up to these, are all live at a `s_nop 1`, with SCC and VCC, and whose stack has no bound."""
+    """A kernel whose registers, up to these, are all live at a `s_nop 1`, with SCC and VCC. Its stack has no bound where
+    its waves have to find their scratch."""
     old = target.startswith("gfx9")
     vcc = "vcc" if old else "vcc_lo"
     lines = ["s_load_dwordx2 s[2:3], s[0:1], 0x0", "s_waitcnt lgkmcnt(0)", "v_lshlrev_b32 v1, 2, v0"]
@@ -28,11 +32,13 @@ def assembly(target: str, sgprs: int, vgprs: int, body: str) -> str:
     lines += [f"s_xor_b32 s4, s4, s{n}" for n in (0, 1, *range(5, sgprs))]
     lines += [f"v_xor_b32 v2, v2, v{n}" for n in range(3, vgprs)]
     lines += ["v_xor_b32 v2, s4, v2", "global_store_dword v1, v2, s[2:3]", "s_endpgm"]
+    dynamic = int(target in TARGETS)
     extra = [] if old else [".amdhsa_wavefront_size32 1"]
+    extra += [f".amdhsa_accum_offset {vgprs}"] if target == "gfx942" else []
     text = "\n  ".join(lines)
     settings = "\n  ".join(
         [f".amdhsa_next_free_vgpr {vgprs}", f".amdhsa_next_free_sgpr {sgprs}", ".amdhsa_user_sgpr_kernarg_segment_ptr 1"]
-        + [".amdhsa_uses_dynamic_stack 1", *extra]
+        + [f".amdhsa_uses_dynamic_stack {dynamic}", *extra]
     )
     return f"""
 .amdgcn_target "amdgcn-amd-amdhsa--{target}"
@@ -63,7 +69,7 @@ amdhsa.kernels:
     .sgpr_count: {sgprs}
     .vgpr_count: {vgprs}
     .max_flat_workgroup_size: 1024
-    .uses_dynamic_stack: true
+    .uses_dynamic_stack: {str(bool(dynamic)).lower()}
     .args:
       - {{.size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global}}
 ...
@@ -140,6 +146,11 @@ class Stacked(Base):
 
 
 INDEXED = "s_set_gpr_idx_on s4, 1\n  s_nop 1\n  s_set_gpr_idx_off"
+#: A jump over nothing, to a place that depends on the data.
+JUMP = (
+    "v_readfirstlane_b32 s10, v0\n  s_and_b32 s10, s10, 31\n  s_add_i32 s10, s10, 12\n  s_getpc_b64 s[8:9]\n"
+    "  s_add_u32 s8, s8, s10\n  s_addc_u32 s9, s9, 0\n  s_setpc_b64 s[8:9]\n  s_nop 1"
+)
 #: By kind and what needs the room: the tool, whether the kernel uses all registers, its middle, and how hooks are placed.
 CASES = {
     "registers": (Told, True, "s_nop 1", {}),
@@ -149,8 +160,15 @@ CASES = {
     "no_scratch": (Told, False, "s_nop 1", {"calling_convention": True}),
     "no_stack": (Stacked, False, "s_nop 1", {}),
     "indexed": (Told, False, INDEXED, {}),
+    "component": (Told, False, JUMP, {}),
+    "no_home": (Told, True, "s_nop 1", {"calling_convention": True}),
 }
-PAIRS = [(kind, target) for kind in CASES for target in TARGETS if kind != "indexed" or target.startswith("gfx9")]
+
+
+def pairs():
+    for kind in CASES:
+        targets = TOLD_SCRATCH if kind == "no_home" else TARGETS
+        yield from ((kind, target) for target in targets if kind != "indexed" or target.startswith("gfx9"))
 
 
 def run(path: Path, target: str, tools=(), **how):
@@ -159,10 +177,10 @@ def run(path: Path, target: str, tools=(), **how):
     return out, module, module.run("k", grid=WORDS, block=128, args=[out])
 
 
-@pytest.mark.parametrize("kind, target", PAIRS)
+@pytest.mark.parametrize("kind, target", list(pairs()))
 def test_the_kernel_does_what_it_did_and_the_tool_is_told_that_nothing_was_counted(kind, target, tmp_path):
     tool, is_full, body, how = CASES[kind]
-    text = assembly(target, *(TARGETS[target] if is_full else (24, 24)), body)
+    text = assembly(target, *((TARGETS | TOLD_SCRATCH)[target] if is_full else (24, 24)), body)
     path = compiled.assembled(text, target, tmp_path / "k.hsaco")
     plain, _, reference = run(path, target)
     assert plain.any()
