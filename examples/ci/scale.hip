@@ -36,8 +36,8 @@ __global__ void sum_rows(const float *values, float *sums, int n) {
         return 1;                                                              \
     }
 
-int main(int, char **words) {
-    int n = atoi(words[1]);
+int main(int count, char **words) {
+    int n = count > 1 ? atoi(words[1]) : 1000;
     std::vector<float> values(n, 1.0f);
     float *device, *sums;
     HIP(hipMalloc(&device, n * sizeof(float)));

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 
 import rocm
+from cli import luthier
 
 import luthier as lt
+from luthier.tools import BUILTIN, HEAR_HIP, load
 
 
 def checked(program, *arguments: str, options: str = "") -> tuple[dict, str]:
@@ -51,3 +54,22 @@ def test_nothing_is_told_of_a_program_that_is_right():
     rocm.need("hipcc")
     told, _ = checked(rocm.hip("memory"), "pitched")
     assert told["invalid frees"] == told["failed"] == [] and told["calls"] > 0
+
+
+def test_tools_that_hear_of_hip_hear_of_it_by_their_names_alone_too():
+    """The command knows which of its own tools need the agent in front of HIP, without importing them."""
+    rocm.need("hipcc")
+    classes = {name: getattr(importlib.import_module(f"luthier.tools.{name}"), BUILTIN[name]) for name in BUILTIN}
+    hearing = [name for name, cls in classes.items() if cls.on_hip is not lt.Tool.on_hip]
+    assert sorted(HEAR_HIP) == sorted(hearing)
+    done = luthier("trace", "--mock", "gfx90a", "--tool", "api_check", "--", rocm.hip("wrong_calls"))
+    assert done.returncode == 0 and re.search(r"hipMallocManaged +1 +5,000", done.stderr), done.stderr
+    done = luthier("trace", "--mock", "gfx90a", "--tool", "launches", "--", rocm.hip("kernels"), "lds")
+    assert re.search(r"^ hipLaunchKernel ", done.stderr, re.MULTILINE), done.stderr
+
+
+def test_that_nothing_was_heard_is_said():
+    tool, report = load("api_check"), lt.Report("api_check")
+    tool.on_start(None)
+    tool.on_exit(report)
+    assert [table.rows for table in report.tables] == [[("no call of HIP was heard of: nothing was checked",)]]

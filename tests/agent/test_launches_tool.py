@@ -87,3 +87,20 @@ def test_slices_that_cross_are_on_tracks_beside_each_other():
     tracks = {e["tid"]: e["args"]["name"] for e in data["traceEvents"] if e["name"] == "thread_name"}
     drawn = {e["name"]: tracks[e["tid"]] for e in data["traceEvents"] if e["ph"] == "X"}
     assert drawn == {"a": "launches", "b": "launches (2)", "c": "launches", "d": "launches (3)", "e": "launches"}
+
+
+def test_many_launches_are_told_in_sums_and_each_in_files():
+    tool, report = lt.tools.load("launches"), lt.Report("launches")
+    tool.launches = [
+        {"number": n, "kernel": "_Z1kv", "gpu": 0, "grid": [64, 1, 1], "block": [64, 1, 1], "start": 1000 + 10 * n, "end": 1004 + 11 * n}
+        for n in range(60)
+    ]  # fmt: skip
+    tool.names["_Z1kv"] = "k()"
+    tool.on_exit(report)
+    lengths = [4 + n for n in range(60)]
+    assert [(table.title, table.rows) for table in report.tables] == [
+        ("launches by kernel", [("k()", 60, sum(lengths), 4, sum(lengths) // 60, 63)])
+    ]
+    (records,) = report.data
+    assert records.title == "launches" and list(records.columns["start (ns)"]) == [10 * n for n in range(60)]
+    assert list(records.columns["took (ns)"]) == lengths

@@ -138,9 +138,7 @@ def test_both_parties_and_the_calls_are_in_sarif(tmp_path):
 def test_a_clean_run_is_told_to_be_one(tmp_path):
     done = cli.luthier(*planted.command("race_lds"), "--strict=hazard", *_formats(tmp_path), cwd=ROOT)
     assert done.returncode == 0 and done.stderr == "luthier: strict: 1 launch checked, 0 findings\n"
-    assert _annotations((tmp_path / "github").read_text()) == [
-        ("notice", {"title": "luthier"}, "1 launches checked: no findings")
-    ]
+    assert _annotations((tmp_path / "github").read_text()) == [("notice", {"title": "luthier"}, "1 launch checked: no findings")]
     assert json.loads((tmp_path / "json").read_text())["findings"] == []
     assert json.loads((tmp_path / "sarif").read_text())["runs"][0]["results"] == []
 

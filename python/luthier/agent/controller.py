@@ -57,12 +57,12 @@ class Controller:
         make_tools: Callable[[], list[Tool]],
         select: Sequence[Select] = (),
         wait: bool = True,
-        are_ours: bool = False,
+        at_once: bool = False,
         how: Instrumenting | None = None,
         given: Sequence[Tool] = (),
     ):
-        """``are_ours``: the tools come with Luthier, so that nothing has to be found wrong with them before a program starts,
-        and they are imported while it does. ``how`` their hooks are placed; what cannot be placed is told of in the results.
+        """``at_once``: the tools come with Luthier and hear of no function of HIP's, so that nothing has to be known of them
+        before a program starts, and they are imported while it does. ``how`` their hooks are placed; what cannot be placed is told of in the results.
         ``given`` are tools that ``make_tools`` gives each time: they serve all kernels and processes, and their reports are asked
         for by the code that has them."""
         if not LIBRARY.exists():
@@ -76,7 +76,7 @@ class Controller:
         self._given = frozenset(map(id, given))
         self._wanting = threading.RLock()
         self._wants: Wishes | None = None
-        self._hears_hip = not are_ours and self.wants.hip
+        self._hears_hip = not at_once and self.wants.hip
         self.processes: list[Process] = []
         #: Why no process can be listened to.
         self.trouble: str | None = None

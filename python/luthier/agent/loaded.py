@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -249,6 +250,10 @@ class Loaded:
         """The kernel of a name."""
         return LoadedKernel(name, self.address(f"{name}.kd"), self)
 
+    def demangled(self, name: str) -> str:
+        """A kernel's name as the source has it."""
+        return self._demangled.get(name, name)
+
     def address(self, symbol: str) -> int:
         """Where a symbol is: a variable, a function, a kernel's descriptor (``NAME.kd``)."""
         return self.base + self._symbol(symbol)["address"]
@@ -269,7 +274,10 @@ class Loaded:
         return dict(found)
 
     def unload(self) -> None:
-        """Forgets all but what the tools say."""
+        """Forgets all but names and what the tools say."""
+        if "code_object" in vars(self):
+            with contextlib.suppress(LuthierError):  # names stay as they are
+                self._demangled  # noqa: B018
         for watched in self.kernels.values():
             watched.unload()
         if self._memory is not None:
@@ -277,6 +285,12 @@ class Loaded:
             self._memory = None
         for name in ("code_object", "selected", "_names"):
             vars(self).pop(name, None)
+
+    @cached_property
+    def _demangled(self) -> dict[str, str]:
+        if self._memory is None:
+            return {}
+        return {row["name"]: row["demangled"] for row in self.code_object.core.kernel_table()}
 
     @cached_property
     def selected(self) -> dict[str, list[dict[str, Any]]]:

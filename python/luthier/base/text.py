@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 #: What moves the cursor, colours, or turns the order of what follows; and what is no text. Lines and tabs stay.
 _UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -23,11 +23,13 @@ def _escape(code: int) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-def wants_color(when: str = "auto") -> bool:
-    """Whether standard output gets colours: ``always``, ``never``, or by itself on a terminal (https://no-color.org)."""
+def wants_color(when: str = "auto", stream: TextIO | None = None) -> bool:
+    """Whether standard output, or another stream, gets colours: ``always``, ``never``, or by itself on a terminal
+    (https://no-color.org)."""
     if when != "auto":
         return when == "always"
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and sys.stdout.isatty()
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not is_plain and (sys.stdout if stream is None else stream).isatty()
 
 
 def readable_json(data: Any, levels: int = 2) -> str:

@@ -91,11 +91,13 @@ class FindingOutputs:
 
     def show(self, verdict: Verdict, is_said: bool = False) -> None:
         """Prints the others. ``is_said``: each finding was told as it was found, and only what is left is to be said."""
+        from ..base.text import wants_color
         from ..verdict import render, text
 
         for form in self._shown:
             if form != "text":
                 print(render(verdict, form), end="")
         width = shutil.get_terminal_size().columns if sys.stderr.isatty() else None
-        said = text.render(verdict, width) if self.is_text and not is_said else text.notes(verdict, width)
+        is_told = self.is_text and not is_said
+        said = text.render(verdict, width, wants_color(stream=sys.stderr)) if is_told else text.notes(verdict, width)
         print(said, end="", file=sys.stderr)

@@ -39,5 +39,5 @@ def main(args: Any) -> int:
     title = f"{args.file}: {', '.join(sorted(targets)) or 'no kernels'}"
     with paged():
         show(title, list(columns.values()), [tuple("" if row[c] is None else row[c] for c in columns) for row in found])
-        print(f"{len(found)} kernels; LDS, scratch and code in bytes")
+        print(f"{len(found):,} kernel{'' if len(found) == 1 else 's'}; LDS, scratch and code in bytes")
     return 0

@@ -83,4 +83,11 @@ def _lines(row: Sequence[str], widths: list[int], right: list[bool]) -> list[str
 
 
 def _pieces(text: str, width: int) -> list[str]:
-    return [text] if len(text) <= width else [text[at : at + width] for at in range(0, len(text), width)]
+    """A cell's text in lines, which end behind a space, a comma or a slash where that leaves none of them half empty."""
+    pieces = []
+    while len(text) > width:
+        end = max(text.rfind(" ", 0, width + 1), text.rfind("/", 0, width) + 1, text.rfind(",", 0, width) + 1)
+        end = end if 2 * end > width else width
+        pieces.append(text[:end])
+        text = text[end:].lstrip(" ")
+    return [*pieces, text]

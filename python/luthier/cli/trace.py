@@ -66,7 +66,7 @@ def _watched(args: Any, program: str, words: list[str], environment: dict[str, s
     """Runs the program under the tools, or in strict mode, or both; says what was found, and ends as the program did unless
     that was well and something else was not."""
     from ..agent.account import Account
-    from ..tools import BUILTIN
+    from ..tools import BUILTIN, HEAR_HIP
 
     select = []
     if args.select:
@@ -74,6 +74,7 @@ def _watched(args: Any, program: str, words: list[str], environment: dict[str, s
 
         select = [parse(text) for text in args.select]
     are_ours = all(text in BUILTIN for text in args.tool)
+    at_once = are_ours and not any(text in HEAR_HIP for text in args.tool)
     controller = None
     with contextlib.ExitStack() as exits:
         from ..base.outputs import Outputs
@@ -86,7 +87,7 @@ def _watched(args: Any, program: str, words: list[str], environment: dict[str, s
             account = exits.enter_context(Account())
             environment = account.variables(environment)
         if args.tool:
-            controller, status = _under_tools(args, program, words, environment, select, are_ours)
+            controller, status = _under_tools(args, program, words, environment, select, at_once)
         else:
             status = run(program, words, environment)
         data: dict[str, Any] = {"program": args.app, "status": status}
@@ -147,13 +148,13 @@ def _watched(args: Any, program: str, words: list[str], environment: dict[str, s
 
 
 def _under_tools(
-    args: Any, program: str, words: list[str], environment: dict[str, str], select: list[Any], are_ours: bool
+    args: Any, program: str, words: list[str], environment: dict[str, str], select: list[Any], at_once: bool
 ) -> tuple[Controller, int]:
     from ..agent.controller import Controller
     from ..tools import load
 
     how = placed_as(args, "report")
-    with Controller(lambda: [load(text) for text in args.tool], select, not args.no_wait, are_ours, how) as controller:
+    with Controller(lambda: [load(text) for text in args.tool], select, not args.no_wait, at_once, how) as controller:
         if args.serve is None:
             return controller, controller.run(program, words, environment, follow=not args.no_follow)
         from .serve import serve
@@ -255,7 +256,7 @@ def _say_of_kernel(watched: Any, where: str, ledger: Any, tables: bool) -> None:
         print(printable(f"luthier: kernel {watched.name}: {_launches(unfinished)} had not ended ({where})"))
     for report in watched.reports if tables else ():
         for table in report.tables:
-            show(f"{table.title} ({watched.name}, {where})", table.headers, table.rows)
+            show(f"{table.title} ({watched.object.demangled(watched.name)}, {where})", table.headers, table.rows)
 
 
 def die_of(number: int) -> None:

@@ -42,15 +42,17 @@ def finding_text(finding: Mapping[str, Any]) -> str:
         at += f", {finding['place']}" if finding["address"] is not None else ""
     if finding.get("source_text"):
         at += f"; source: {finding['source_text']}"
-    return f"{finding['kind']}: {finding['message']}: {where}, {who}{at}{_others(finding)}"
+    text = f"{finding['kind']}: {finding['message']}: {where}, {who}{at}"
+    others = times(finding)
+    return f"{text.removesuffix(';')}; {others}" if others else text
 
 
-def _others(finding: Mapping[str, Any]) -> str:
-    """Of a finding that was made several times: how often, and the worst."""
+def times(finding: Mapping[str, Any]) -> str:
+    """Of a finding that was made several times: how often, and the worst; "" of one that was made once."""
     count, worst = finding.get("count", 1), finding.get("worst")
     if count < 2:
         return ""
-    text = f"; the first of {count:,} {'lanes' if finding['lane'] is not None else 'times'}"
+    text = f"the first of {count:,} {'lanes' if finding['lane'] is not None else 'times'}"
     if worst is not None and worst["address"] != finding["address"]:
         lane = f" lane {worst['lane']}" if worst["lane"] is not None else ""
         place = f", {worst['place']}" if worst["place"] else ""

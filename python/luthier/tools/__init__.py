@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 #: Name on the command line -> class, in the module of that name.
 BUILTIN = {
     "api_check": "ApiCheck",
-    "bounds_check": "BoundsCheck",
     "block_count": "BlockCount",
+    "bounds_check": "BoundsCheck",
     "coalescing": "Coalescing",
     "coverage": "Coverage",
     "divergence": "Divergence",
@@ -24,8 +24,8 @@ BUILTIN = {
     "instr_count": "InstrCount",
     "kernel_args": "KernelArgs",
     "launches": "Launches",
-    "mem_trace": "MemTrace",
     "lds_conflicts": "LdsConflicts",
+    "mem_trace": "MemTrace",
     "nan_check": "NanCheck",
     "opcode_hist": "OpcodeHist",
     "precision": "Precision",
@@ -35,6 +35,9 @@ BUILTIN = {
     "timeline": "Timeline",
     "value_profile": "ValueProfile",
 }
+
+#: Those that hear of HIP's functions: a program finds the agent before it finds HIP then, which has to be known as it starts.
+HEAR_HIP = ("api_check", "launches")
 
 
 def load(text: str) -> Tool:

@@ -147,6 +147,9 @@ class ApiCheck(lt.Tool):
             for m in sorted(self.memory.values(), key=lambda m: -(m.size or 0))
         ]
         report.result = {"calls": self.calls, "leaks": leaks, "invalid frees": self.invalid, "failed": self.failed}
+        if not self.calls:
+            report.table("api_check", [("no call of HIP was heard of: nothing was checked",)])
+            return
         sums: Counter[tuple[str, int | None]] = Counter((m.function, m.size) for m in self.memory.values())
         none: list[Any] = [("none",)]
         rows = [(name, n, size, "" if size is None else n * size) for (name, size), n in sums.most_common()]

@@ -23,6 +23,8 @@ class KernelArgs(lt.Tool):
         self.most = most
         self.launches: list[dict[str, Any]] = []
         self.more = 0
+        #: Programs' kernels by the names that the source has.
+        self.names: dict[str, str] = {}
 
     def on_launch(self, launch: lt.Launch) -> None:
         if len(self.launches) >= self.most:
@@ -32,6 +34,8 @@ class KernelArgs(lt.Tool):
         if self.app is not None and isinstance(kernarg := getattr(launch, "kernarg", None), int):
             args = self._read(launch, kernarg)
         grid, block = (list(getattr(launch, name)) for name in ("grid", "block"))
+        if self.app is not None and (loaded := getattr(launch, "object", None)) is not None:
+            self.names[launch.kernel] = loaded.demangled(launch.kernel)
         self.launches.append({"kernel": launch.kernel, "grid": grid, "block": block, "args": args})
 
     def _read(self, launch: Any, kernarg: int) -> list[Any] | None:
@@ -52,7 +56,14 @@ class KernelArgs(lt.Tool):
         rows = []
         for at in self.launches:
             args = "not known" if at["args"] is None else ", ".join(_text(value) for value in at["args"])
-            rows.append((at["kernel"], "x".join(map(str, at["grid"])), "x".join(map(str, at["block"])), args))
+            rows.append(
+                (
+                    self.names.get(at["kernel"], at["kernel"]),
+                    "x".join(map(str, at["grid"])),
+                    "x".join(map(str, at["block"])),
+                    args,
+                )
+            )
         report.table("kernel_args", rows, ("kernel", "grid", "workgroup", "arguments"))
 
 

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from luthier.agent.launches import AppLaunch
 
 
+#: More launches or calls than these are told in sums.
+_FEW = 50
+
+
 class Launches(lt.Tool):
     """Of each kernel ``{"launches": [{"number", "kernel", "gpu", "grid", "block", "start", "end"}]}``, times in nanoseconds of the
     runtime's clock, null where they are not known; of each process of a program that, for all its kernels, and ``"calls":
@@ -32,6 +36,8 @@ class Launches(lt.Tool):
         self.hip = [calls] if calls else []
         self.launches: list[dict[str, Any]] = []
         self.calls: list[dict[str, Any]] = []
+        #: Kernels' names as the source has them.
+        self.names: dict[str, str] = {}
         self.under_way: dict[int, int] = {}
         self.is_process = False
 
@@ -45,9 +51,11 @@ class Launches(lt.Tool):
     def on_complete(self, launch: AppLaunch) -> None:
         told = {**_told(launch, launch.number), "gpu": launch.gpu, "start": launch.start, "end": launch.end}
         self.launches.append(told)
+        name = launch.object.demangled(launch.kernel) if launch.object is not None else launch.kernel
         for tool in self.app.tools if self.app is not None else ():
             if isinstance(tool, Launches):
                 tool.launches.append(told)
+                tool.names[launch.kernel] = name
 
     def on_hip(self, call: Call) -> None:
         now = time.monotonic_ns()
@@ -61,15 +69,44 @@ class Launches(lt.Tool):
     def on_exit(self, report: lt.Report) -> None:
         self.launches.sort(key=lambda told: told["number"])
         report.result = {"launches": self.launches, **({"calls": self.calls} if self.is_process else {})}
-        rows = [
-            (t["number"], t["kernel"], t["gpu"], "x".join(map(str, t["grid"])), t["start"], _length(t)) for t in self.launches
-        ]
-        report.table("launches", rows, ("number", "kernel", "GPU", "grid", "start", "nanoseconds"))
-        if self.calls:
-            told = [(c["name"], c["thread"], c["start"], c["end"] - c["start"], c["result"]) for c in self.calls]
-            report.table("calls", told, ("function", "thread", "start", "nanoseconds", "result"))
+        if self.is_process or self.app is None:  # of a program's kernels the process has it all
+            self._tables(report)
         if self.perfetto and self.is_process and self.app is not None:
             self._write(self.app.pid)
+
+    def _tables(self, report: lt.Report) -> None:
+        """What people look at: sums by kernel and function, and each launch and call where there are few; files have them all.
+        Times begin with the first launch or call."""
+        starts = [told["start"] for told in [*self.launches, *self.calls] if told["start"] is not None]
+        first = min(starts, default=0)
+        for title, headers, rows, sums in (
+            ("launches", ("number", "kernel", "GPU", "grid", "start (ns)", "took (ns)"), self._launch_rows(first), "kernel"),
+            ("calls", ("function", "thread", "start (ns)", "took (ns)", "result"), self._call_rows(first), "function"),
+        ):
+            if len(rows) > _FEW:
+                report.table(f"{title} by {sums}", *_sums(rows, headers.index(sums), headers.index("took (ns)"), sums))
+                report.records(title, {header: [row[n] for row in rows] for n, header in enumerate(headers)})
+            elif rows or title == "launches":
+                report.table(title, rows, headers)
+
+    def _launch_rows(self, first: int) -> list[tuple[Any, ...]]:
+        return [
+            (
+                told["number"],
+                self.names.get(told["kernel"], told["kernel"]),
+                told["gpu"],
+                "x".join(map(str, told["grid"])),
+                None if told["start"] is None else told["start"] - first,
+                _length(told),
+            )
+            for told in self.launches
+        ]
+
+    def _call_rows(self, first: int) -> list[tuple[Any, ...]]:
+        return [
+            (call["name"], call["thread"], call["start"] - first, call["end"] - call["start"], call["result"])
+            for call in self.calls
+        ]
 
     def _write(self, pid: int) -> None:
         from luthier.views.perfetto import Timeline
@@ -93,6 +130,16 @@ class Launches(lt.Tool):
         with Outputs() as outputs:
             outputs.open(f"{base}.{pid}{end}").write(timeline.to_json().encode())
             outputs.commit()
+
+
+def _sums(rows: list[tuple[Any, ...]], name: int, took: int, what: str) -> tuple[list[tuple[Any, ...]], tuple[str, ...]]:
+    """Rows by what they are about, the longest in all first, and their headers."""
+    times: dict[str, list[int]] = {}
+    for row in rows:
+        times.setdefault(row[name], []).append(row[took] or 0)
+    ordered = sorted(times.items(), key=lambda item: -sum(item[1]))
+    made = [(key, len(each), sum(each), min(each), sum(each) // len(each), max(each)) for key, each in ordered]
+    return made, (what, "times", "ns in all", "least", "mean", "most")
 
 
 def _told(launch: lt.Launch, number: int) -> dict[str, Any]:

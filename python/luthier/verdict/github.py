@@ -13,11 +13,13 @@ def render(verdict: Verdict) -> str:
     lines = [_annotation("error", judged) for judged in verdict.of(Standing.FAILS)]
     lines += [_annotation("warning", judged) for judged in verdict.of(Standing.TOLD)]
     lines += [_command("warning", {"title": "luthier: suppression expired"}, str(rule)) for rule in verdict.expired]
-    sums = ", ".join(f"{len(verdict.of(standing))} {word}" for standing, word in _WORDS.items() if verdict.of(standing))
+    counts = {standing: len(verdict.of(standing)) for standing in _WORDS}
+    sums = ", ".join(f"{n} {_WORDS[standing].removesuffix('s' if n == 1 else '')}" for standing, n in counts.items() if n)
     if not verdict.launches and not verdict.judged:
         lines.append(_command("warning", {"title": "luthier"}, "strict mode has looked at no launch"))
     else:
-        lines.append(_command("notice", {"title": "luthier"}, f"{verdict.launches} launches checked: {sums or 'no findings'}"))
+        checked = f"{verdict.launches} launch{'' if verdict.launches == 1 else 'es'} checked"
+        lines.append(_command("notice", {"title": "luthier"}, f"{checked}: {sums or 'no findings'}"))
     return "".join(f"{line}\n" for line in lines)
 
 
