@@ -93,8 +93,8 @@ def build_parser() -> argparse.ArgumentParser:
         parser.add_argument(
             "--bodies",
             choices=("in-place", "called", "choose"),
-            help="where hooks' code stands: at each place (the default), once in each function and called, or called where that is "
-            "smaller at little cost",
+            help="where hooks' code stands: at each place, once in each function and called, or called where that is smaller at "
+            "little cost (the default)",
         )
 
     def placing(parser: argparse.ArgumentParser) -> None:

@@ -36,8 +36,8 @@ class InstrumentKeywords(TypedDict, total=False):
     comparison."""
     bodies: Bodies
     """Where the code of hooks stands: ``"in-place"`` at each place; ``"called"`` once in each function, wherever two SGPRs are free
-    for the way back, which costs two instructions more each time; ``"choose"`` so where it has 32 instructions or more and stands
-    at several places of a function."""
+    for the way back, which costs two instructions more each time; ``"choose"``, the default, so where it has 32 instructions or more
+    and stands at several places of a function."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Instrumenting:
     check: bool | None = None
     on_rejected: OnRejected = "warn"
     calling_convention: bool = False
-    bodies: Bodies = "in-place"
+    bodies: Bodies = "choose"
 
     def __post_init__(self) -> None:
         if self.on_rejected not in ("raise", "warn", "report"):
