@@ -946,6 +946,11 @@ class HookModule:
     @property
     def identity(self) -> str | None:
         """What the compiler has marked it with, the same for all builds of one source."""
+    @property
+    def texts(self) -> list[bytes]:
+        """What it prints by the ``printf`` of ``luthier/hooks.h``."""
+    def prints(self, function: str) -> bool:
+        """Whether a function prints so."""
     def given(self, function: str, target: str, shared: bool) -> list[str]:
         """What a function asks the processor ``target`` for, and hooks are given as arguments behind their own: names of the
         hook language's facts. ``shared``: some of those are LDS of the hooks' own."""

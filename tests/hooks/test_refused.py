@@ -4,6 +4,7 @@ else comes of it."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 
 import compiled
@@ -157,29 +158,120 @@ def test_a_hook_in_hip_is_shown_where_it_is_wrong_though_it_is_in_no_file(text, 
     assert error.file.startswith("<hip library ")
 
 
+AGAIN = """static __device__ __attribute__((noinline)) unsigned again(unsigned n) {
+  if (n == 0) return 1;
+  return n * again(n - 1) + again(n / 2);
+}
+LT_HOOK void f(unsigned *p) { *p = again(*p); }
+"""
+PING = """static __device__ unsigned pong(unsigned n);
+static __device__ unsigned ping(unsigned n) { return n ? pong(n - 1) + 2 * pong(n / 3) : 1; }
+static __device__ unsigned pong(unsigned n) { return n ? ping(n - 1) * 3 + ping(n / 2) : 2; }
+LT_HOOK void f(unsigned *p) { *p = ping(*p); }
+"""
+OF_NO_SIZE = """LT_HOOK void f(unsigned *p) {
+  volatile unsigned *a = (unsigned *)__builtin_alloca(*p);
+  a[1] = 2; *p = a[*p];
+}
+"""
+TOO_LARGE = """LT_HOOK void f(unsigned *p) {
+  unsigned n = *p;
+  volatile unsigned kept[100000];
+  kept[n] = 2; *p = kept[n + 1];
+}
+"""
+IN_LDS = """__shared__ unsigned together[8];
+LT_HOOK void f(unsigned *p) {
+  together[*p & 7] = 2;
+}
+"""
+ELSEWHERE = """__device__ unsigned elsewhere(unsigned n);
+LT_HOOK void f(unsigned *p) {
+  *p = elsewhere(*p);
+}
+"""
+PRINTS = """extern "C" __device__ int puts(const char *);
+LT_HOOK void f(unsigned *p) {
+  puts("hello");
+}
+"""
+ASSERTS = """LT_HOOK void f(unsigned *p) {
+  assert(*p == 3);
+}
+"""
+WRONG_TEXT = """LT_HOOK void f(unsigned *p) {
+  printf("%f\\n", *p);
+}
+"""
+BARRIER = """LT_HOOK void f(unsigned *p) {
+  asm volatile("s_barrier");
+}
+"""
+
+
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "message", "source", "word"),
     [
-        (
-            "static __device__ __attribute__((noinline)) unsigned again(unsigned n) {\n"
-            "  return n ? n * again(n - 1) + again(n / 2) : 1;\n}\nLT_HOOK void f(unsigned *p) { *p = again(*p); }\n",
-            "again.*, which calls itself: all that a hook calls becomes part of it",
-        ),
-        (
-            "LT_HOOK void f(unsigned *p) {\n"
-            "  volatile unsigned *a = (unsigned *)__builtin_alloca(*p);\n  a[1] = 2; *p = a[*p];\n}\n",
-            "an array whose size is known only as it runs",
-        ),
-        (
-            "LT_HOOK void f(unsigned *p) {\n  volatile unsigned a[100000];\n  a[*p] = 2; *p = a[*p + 1];\n}\n",
-            "a stack of more than 131072 bytes for each lane",
-        ),
+        (AGAIN, "again.*, which calls itself: all that a hook calls becomes part of it", "return n * again(n - 1) + again(n / 2);", "again"),
+        (PING, "p[io]ng.*, which calls itself", None, "p"),
+        (OF_NO_SIZE, "an array whose size is known only as it runs", "__builtin_alloca(*p);", "__builtin_alloca"),
+        (TOO_LARGE, "a stack of more than 131072 bytes for each lane", "volatile unsigned kept[100000];", "volatile"),
+        (IN_LDS, "the LDS variable together.*give the hook an lt.shared", "together[*p & 7] = 2;", "together"),
+        (ELSEWHERE, "elsewhere.*, which is not in the module", "*p = elsewhere(*p);", "elsewhere"),
+        (PRINTS, r"calls printf \(puts\), which asks the application's host: include <luthier/hooks.h>", 'puts("hello");', "puts"),
+        (ASSERTS, r"calls assert \(__lt_assert\), which would end the application's kernel", "assert(*p == 3);", "assert"),
+        (WRONG_TEXT, "^<hip.*error: printf: a value is not of the type that the text prints", 'printf("%f\\n", *p);', "printf"),
+        (BARRIER, "the hook has s_barrier, which concerns all of the wave", 'asm volatile("s_barrier");', "asm"),
     ],
-)
-def test_what_no_hook_in_hip_can_have_is_named(text, message):
+    ids=lambda one: None,
+)  # fmt: skip
+def test_what_no_hook_in_hip_can_have_is_shown_where_it_is(text, message, source, word):
     error = refusal(lt.HookError, library(HEAD + text))
-    with pytest.raises(lt.HookError, match=message):
-        raise error
+    assert re.search(message, str(error).splitlines()[0]), error
+    shows(error, error.file, source or str(error).splitlines()[1], word)
+
+
+def test_what_is_wrong_with_all_of_a_hook_is_shown_at_its_beginning(tmp_path):
+    (tmp_path / "whole.c").write_text("\nvoid f(unsigned *p) {\n  *p = 1;\n}\n")
+    command = ["clang-22", "--target=amdgcn-amd-amdhsa", "-mcpu=gfx1100", "-gline-tables-only", "-O1", "-emit-llvm", "-nogpulib"]
+    subprocess.run([*command, "-c", "whole.c", "-o", "whole.bc"], check=True, cwd=tmp_path)
+    error = refusal(lt.HookError, lt.HookLibrary(tmp_path / "whole.bc")["f"])
+    assert "f is compiled for gfx1100, not for gfx90a" in error.message and (error.file, error.line) == ("whole.c", 2)
+
+
+C = """unsigned again(unsigned n) {
+  return n ? n * again(n - 1) + again(n / 2) : 1;
+}
+void f(unsigned *p) {
+  *p = again(*p);
+}
+"""
+
+
+@pytest.mark.parametrize("language", ["c", "c++", "opencl"])
+def test_other_languages_show_the_line_too(language):
+    text = C.replace("unsigned *", "__global unsigned *") if language == "opencl" else C
+    text = text.replace("void f", 'extern "C" void f') if language == "c++" else text
+    error = refusal(lt.HookError, library(text, language))
+    assert "which calls itself" in error.message
+    shows(error, error.file, "return n ? n * again(n - 1) + again(n / 2) : 1;", "again")
+
+
+def test_ir_shows_the_line_that_its_debug_information_tells(tmp_path):
+    (tmp_path / "lines.c").write_text(C)
+    command = [
+        "clang-22",
+        "--target=amdgcn-amd-amdhsa",
+        "-mcpu=gfx90a",
+        "-gline-tables-only",
+        "-O1",
+        "-S",
+        "-emit-llvm",
+        "-nogpulib",
+    ]
+    subprocess.run([*command, "-Xclang", "-disable-llvm-passes", "lines.c", "-o", "lines.ll"], check=True, cwd=tmp_path)
+    error = refusal(lt.HookError, lt.HookLibrary(tmp_path / "lines.ll")["f"])
+    assert (error.file, error.line) == ("lines.c", 2) and "which calls itself" in error.message
 
 
 @pytest.mark.parametrize("processor", ["gfx1100", None])

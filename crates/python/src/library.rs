@@ -77,6 +77,17 @@ impl PyHookModule {
         self.contents.identity.clone()
     }
 
+    /// What it prints by the ``printf`` of ``luthier/hooks.h``.
+    #[getter]
+    fn texts<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyBytes>> {
+        self.contents.texts.iter().map(|text| PyBytes::new(py, text)).collect()
+    }
+
+    /// Whether a function prints so.
+    fn prints(&self, function: &str) -> bool {
+        self.contents.functions.iter().any(|f| f.name == function && f.prints)
+    }
+
     /// What a function asks the processor ``target`` for, and hooks are given as arguments behind their own: names of the
     /// hook language's facts. ``shared``: some of those are LDS of the hooks' own.
     fn given(&self, function: &str, target: &str, shared: bool) -> PyResult<Vec<&'static str>> {

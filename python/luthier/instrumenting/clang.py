@@ -24,6 +24,8 @@ LANGUAGES: dict[str, tuple[str, ...]] = {
 _NAMES = ("clang-22", "clang", "amdclang")
 _INCLUDE = Path(__file__).parents[1] / "include"
 _ERROR = re.compile(r"^(?P<file>[^\n]*?):(?P<line>\d+):(?P<col>\d+): (?:fatal )?error: (?P<message>.*)$", re.MULTILINE)
+#: In front of what a ``static_assert`` says.
+_ASSERTED = re.compile(r"^static assertion failed(?: due to requirement '[^']*')?: ")
 
 
 def find(named: str | os.PathLike[str] | None = None) -> str:
@@ -105,6 +107,6 @@ def _refused(said: str, compiler: str, what: str) -> HookError:
         error = HookError(f"{what}: {Path(compiler).name} failed: {line or 'it says nothing'}")
     else:
         span = Span(found["file"], int(found["line"]), int(found["col"]) - 1)
-        error = HookError(found["message"], span)
+        error = HookError(_ASSERTED.sub("", found["message"]), span)
     error.diagnostics = said
     return error

@@ -14,8 +14,10 @@ from ..errors import ArgumentError, LoadError, ToolError
 from ..lang import facts
 from ..lang.facts import Fact
 from ..lang.functions import Param
+from ..lang.records import PrintedInHip
 from ..lang.types import SCALARS, InOut, Pointer, Scalar, bool_, counter, f16, f32, f64, u8
 from . import clang
+from .channels import Printing
 from .embedded import Embedded
 from .values import Counter, DeviceArray, Variable
 
@@ -30,6 +32,8 @@ _SUFFIXES = {
     ".hip": "hip", ".cu": "hip", ".c": "c", ".cc": "c++", ".cpp": "c++", ".cxx": "c++", ".cl": "opencl", ".ll": "ir", ".bc": "bitcode",
 }  # fmt: skip
 _BITCODE = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
+#: The ring of what is printed, as ``luthier/hooks.h`` calls it.
+_PRINTED = "__lt_printed"
 #: What variables are looked up for before any code object is known.
 _USUAL = ("gfx90a", 64)
 
@@ -127,6 +131,9 @@ class LibraryHook:
         symbols = {name: symbol(self.library.variables[spoken]) for name, spoken in self.library.names().items()}
         own = {variable.name: variable for variable in tool.variables()}
         symbols.update({name: symbol(own[name]) for name in module.externals if name in own})
+        if module.prints(self.name):
+            texts = [PrintedInHip.of(text) for text in module.texts]
+            symbols[_PRINTED] = symbol(Printing.of(tool, {text.number: text for text in texts}))
         given: list[Fact] = [getattr(facts, fact) for fact in module.given(self.name, target, bool(shared))]
         return BoundHook(self.name, listed, module.hook(self.name, symbols, list(shared)), given)
 

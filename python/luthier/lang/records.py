@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import string
 import zlib
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from .errors import HookError, Span
-from .types import ChannelType, Pointer, Scalar, Type, f64, i64, u32, u64
+from .types import ChannelType, Pointer, Scalar, Type, f64, i8, i16, i32, i64, u8, u16, u32, u64
 from .values import Value, as_type, settle
 
 if TYPE_CHECKING:
@@ -109,6 +110,19 @@ _CONVERSIONS = {"d": "int", "i": "int", "u": "int", "x": "int", "X": "int", "o":
 )
 
 
+_CONVERSION = re.compile(r"%([-+ #0-9.]*)([hlzjt]*)([a-zA-Z%])")
+_LENGTH = re.compile(r"%([-+ #0-9.]*)[hlzjt]*([a-zA-Z%])")
+#: Integers of C by what stands in front of the letter: without a sign, and with one.
+_LENGTHS = {"hh": (u8, i8), "h": (u16, i16), "": (u32, i32)}
+
+
+def _in_c(length: str, letter: str) -> Scalar:
+    """What a conversion of C prints."""
+    if _CONVERSIONS[letter] == "float":
+        return f64
+    return _LENGTHS.get(length, (u64, i64))[letter in "di"]
+
+
 @dataclass(frozen=True)
 class Printed:
     """The text of an ``lt.printf``, and the types of its values."""
@@ -130,8 +144,32 @@ class Printed:
             if kind.kind == "float":
                 values.append(struct.unpack("<d", struct.pack("<Q", raw))[0])
             else:
-                values.append(raw - (1 << 64) if kind.signed and raw >> 63 else raw)
-        return self.text % tuple(values)
+                own = raw & ((1 << kind.bits) - 1)
+                values.append(own - (1 << kind.bits) if kind.signed and own >> (kind.bits - 1) else own)
+        # How long a value is, its type says; Python has no words for it.
+        return _LENGTH.sub(r"%\1\2", self.text) % tuple(values)
+
+
+class PrintedInHip(Printed):
+    """The text of a ``printf`` of ``luthier/hooks.h``, which says itself what its values are."""
+
+    @classmethod
+    def of(cls, text: bytes) -> PrintedInHip:
+        """A text that the compiler has looked at."""
+        read = text.decode(errors="replace")
+        made = cls(read, tuple(_in_c(length, letter) for _, length, letter in _CONVERSION.findall(read) if letter != "%"))
+        # The same hash as in the header.
+        number = 0x811C9DC5
+        for byte in text:
+            number = (number ^ byte) * 0x01000193 & 0xFFFFFFFF
+        object.__setattr__(made, "_number", number)
+        return made
+
+    @property
+    def number(self) -> int:
+        """The header's."""
+        found: int = vars(self)["_number"]
+        return found
 
 
 def printed(text: Any, span: Span, args: list[Value]) -> tuple[Printed, list[Value]]:

@@ -19,6 +19,7 @@ use super::{
         entry::{self, Formal},
         ll, locations,
     },
+    place,
 };
 use crate::template::{ArgSpec, HookError, Template};
 
@@ -27,14 +28,13 @@ pub fn compile(source: &Bitcode, mode: Mode, args: &[ArgSpec]) -> Result<Templat
     let Bitcode { bytes, function, symbols, shared } = source;
     let function = function.as_str();
     let at: At = (0, 0);
-    let fail = |message: String| match library::placed(&message) {
-        (Some((file, at)), what) => HookError::new(file, at, what),
-        (None, what) => HookError::new(function, at, what),
-    };
+    let none = String::new();
+    let fail = |message: String| failed(function, &none, &message);
     let mut library =
         Library { bytes: bytes.clone(), function: function.to_owned(), symbols: symbols.clone(), given: Vec::new() };
     let first = pipeline::first_argument(mode).map_err(fail)?;
-    let (mut formals, asked) = formals(library.clone(), args.to_vec()).map_err(fail)?;
+    let (mut formals, asked, begins) = formals(library.clone(), args.to_vec()).map_err(fail)?;
+    let fail = |message: String| failed(function, &begins, &message);
     // Who asks for more than the source's arguments gives what the hook asks for.
     let own = formals.len();
     if args.len() > own {
@@ -67,17 +67,28 @@ pub fn compile(source: &Bitcode, mode: Mode, args: &[ArgSpec]) -> Result<Templat
     let input = pipeline::Input { text, library: Some(library), variables: entry.variables.clone(), lines: Vec::new() };
     let mut code = pipeline::compile(input, mode).map_err(fail)?;
     code.lines.iter_mut().for_each(|line| line.function = function.to_owned());
-    library::check_code(&code.insts).map_err(fail)?;
+    library::check_code(&code).map_err(fail)?;
     analyse::template(function, mode, code, &entry, args).map_err(fail)
 }
 
-/// The parameters of a function in IR, and what it asks the processor for. A `ptr addrspace(5)` is what its argument makes
-/// it.
-fn formals(library: Library, args: Vec<ArgSpec>) -> Result<(Vec<Formal>, Vec<String>), String> {
+/// What is said of a hook: at its own place, or else at that of the hook, which `begins` is in front of nothing.
+fn failed(function: &str, begins: &str, said: &str) -> HookError {
+    let (own, what) = place::placed(said);
+    match own.or(place::placed(begins).0) {
+        Some((file, at)) => HookError::new(file, at, what),
+        None => HookError::new(function, (0, 0), what),
+    }
+}
+
+/// The parameters of a function in IR, what it asks the processor for, and where it begins. A `ptr addrspace(5)` is what
+/// its argument makes it.
+fn formals(library: Library, args: Vec<ArgSpec>) -> Result<Read, String> {
     llvm::run(move || read_formals(&library.bytes, &library.function, &args))
 }
 
-fn read_formals(bytes: &[u8], function: &str, args: &[ArgSpec]) -> Result<(Vec<Formal>, Vec<String>), String> {
+type Read = (Vec<Formal>, Vec<String>, String);
+
+fn read_formals(bytes: &[u8], function: &str, args: &[ArgSpec]) -> Result<Read, String> {
     let cx = Context::create();
     let buffer = MemoryBuffer::create_from_memory_range_copy(bytes, function);
     let module = cx.create_module_from_ir(buffer).map_err(|e| e.to_string())?;
@@ -99,7 +110,7 @@ fn read_formals(bytes: &[u8], function: &str, args: &[ArgSpec]) -> Result<(Vec<F
             Ok(Formal { name: format!("parameter {}", i + 1), ty, at: (0, 0) })
         })
         .collect();
-    Ok((formals?, library::asked(&module, hook)))
+    Ok((formals?, library::asked(&module, hook), place::of_function(hook)))
 }
 
 /// A parameter's type. A pointer to scratch is what its argument makes it.

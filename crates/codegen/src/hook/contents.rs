@@ -9,7 +9,7 @@ use inkwell::{
     module::{Linkage, Module},
     targets::{FileType, TargetMachine},
     types::{AnyType, AnyTypeEnum, BasicMetadataTypeEnum, BasicTypeEnum},
-    values::{AsValueRef, BasicValueEnum, FunctionValue},
+    values::{AsValueRef, BasicValueEnum, FunctionValue, GlobalValue},
 };
 use llvm_sys::core::{LLVMDeleteFunction, LLVMDeleteGlobal, LLVMGetUndef, LLVMReplaceAllUsesWith, LLVMTypeOf};
 use luthier_isa::{Mode, Target};
@@ -21,6 +21,10 @@ use super::{
     llvm,
 };
 
+/// The ring of what is printed, and part of the names of the texts, as `luthier/hooks.h` has them.
+pub const PRINTED: &str = "__lt_printed";
+const TEXT: &str = "__lt_text";
+
 /// A module's functions and variables, by their names in the IR.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
@@ -30,6 +34,8 @@ pub struct Contents {
     pub externals: Vec<String>,
     /// What the compiler has marked the module with.
     pub identity: Option<String>,
+    /// What it prints by the `printf` of `luthier/hooks.h`.
+    pub texts: Vec<Vec<u8>>,
 }
 
 /// A function.
@@ -41,6 +47,8 @@ pub struct Signature {
     pub params: Vec<(String, String)>,
     /// Why it cannot be a hook.
     pub refused: Option<String>,
+    /// It prints into [`PRINTED`], or functions that it calls do.
+    pub prints: bool,
     /// Intrinsics that it calls, or functions that it calls do, and that hooks are given arguments for.
     asks: Vec<String>,
 }
@@ -88,6 +96,10 @@ fn read(bytes: &[u8], machine: &TargetMachine) -> Result<Contents, String> {
     let module = cx.create_module_from_ir(buffer).map_err(|e| first_line(&e.to_string()))?;
     module.verify().map_err(|e| first_line(&e.to_string()))?;
     compile::prepare(&module, machine);
+    let mut texts: Vec<Vec<u8>> =
+        module.get_globals().filter(|g| name_of(*g).contains(TEXT)).filter_map(text).collect();
+    texts.sort();
+    texts.dedup();
     globals::forget_uses(&module);
     globals::settle_managed(&module);
     let functions =
@@ -114,7 +126,15 @@ fn read(bytes: &[u8], machine: &TargetMachine) -> Result<Contents, String> {
         });
     }
     first_values(&module, machine, &mut variables)?;
-    Ok(Contents { functions, variables, externals, identity })
+    Ok(Contents { functions, variables, externals, identity, texts })
+}
+
+/// A constant text, without the zero at its end.
+fn text(global: GlobalValue<'_>) -> Option<Vec<u8>> {
+    match global.get_initializer()? {
+        BasicValueEnum::ArrayValue(array) => Some(array.as_const_string()?.split(|byte| *byte == 0).next()?.to_vec()),
+        _ => None,
+    }
 }
 
 /// LLVM's message without what it quotes.
@@ -144,7 +164,8 @@ fn signature<'c>(module: &Module<'c>, function: FunctionValue<'c>) -> Signature 
         }
         params.push((parameter_name(value), text));
     }
-    Signature { name, params, refused, asks: library::asked(module, function) }
+    let (asks, prints) = (library::asked(module, function), library::uses(module, function, PRINTED));
+    Signature { name, params, refused, prints, asks }
 }
 
 fn parameter_name(value: BasicValueEnum<'_>) -> String {

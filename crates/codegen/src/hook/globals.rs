@@ -114,8 +114,8 @@ pub fn hide_declarations(module: &Module<'_>) {
     }
 }
 
-/// Whether one of these functions uses the global.
-pub fn is_used_by(global: GlobalValue<'_>, functions: &HashSet<String>) -> bool {
+/// An instruction of one of these functions that uses the global.
+pub fn use_in(global: GlobalValue<'_>, functions: &HashSet<String>) -> Option<LLVMValueRef> {
     let mut seen = HashSet::new();
     let mut work = vec![global.as_value_ref()];
     while let Some(value) = work.pop() {
@@ -128,7 +128,7 @@ pub fn is_used_by(global: GlobalValue<'_>, functions: &HashSet<String>) -> bool 
                     let name = LLVMGetValueName2(function, &raw mut len);
                     let name = std::slice::from_raw_parts(name.cast::<u8>(), len);
                     if functions.contains(String::from_utf8_lossy(name).as_ref()) {
-                        return true;
+                        return Some(user);
                     }
                 } else if !LLVMIsAConstant(user).is_null() && seen.insert(user) {
                     work.push(user);
@@ -136,10 +136,11 @@ pub fn is_used_by(global: GlobalValue<'_>, functions: &HashSet<String>) -> bool 
             }
         }
     }
-    false
+    None
 }
 
-fn users(value: LLVMValueRef) -> Vec<LLVMValueRef> {
+/// What uses a value.
+pub fn users(value: LLVMValueRef) -> Vec<LLVMValueRef> {
     let mut found = Vec::new();
     // SAFETY: the value belongs to a live module; the list of its uses ends with null.
     unsafe {

@@ -14,17 +14,18 @@ use inkwell::{
     values::{AsValueRef, FunctionValue, InstructionOpcode, InstructionValue},
 };
 use llvm_sys::core::{
-    LLVMGetCalledValue, LLVMGetDebugLocColumn, LLVMGetDebugLocFilename, LLVMGetDebugLocLine, LLVMGetInlineAsmAsmString,
-    LLVMGetInlineAsmConstraintString, LLVMGetModuleInlineAsm, LLVMGetValueName2, LLVMIsAFunction, LLVMIsAInlineAsm,
+    LLVMGetCalledValue, LLVMGetInlineAsmAsmString, LLVMGetInlineAsmConstraintString, LLVMGetModuleInlineAsm,
+    LLVMGetValueName2, LLVMIsAFunction, LLVMIsAInlineAsm,
 };
 use luthier_isa::{Flags, Inst, Mode, Wave};
 
 use super::{
-    ast::At,
+    code::Code,
     given::{self, Given},
     globals::{self, LDS, name_of},
     inline_asm,
     lower::{WAVE_ADD, entry::ENTRY},
+    place,
 };
 
 /// How plain functions are called.
@@ -110,16 +111,17 @@ pub fn check(module: &Module<'_>, function: &str, mode: Mode, given: &[Given]) -
     }
     let reached = reached(module, hook);
     let names: HashSet<String> = reached.iter().map(|f| name_of(f.as_global_value())).collect();
-    for global in module.get_globals().filter(|global| globals::is_used_by(*global, &names)) {
-        let name = name_of(global);
+    for global in module.get_globals() {
+        let Some(user) = globals::use_in(global, &names) else { continue };
+        let (name, place) = (name_of(global), place::of_instruction(user));
         if globals::address_space(global) == LDS {
             let what = "the kernel's LDS is the application's";
             return Err(format!(
-                "the module has the LDS variable {name}, and {what}: give the hook an lt.shared for a pointer to LDS"
+                "{place}the module has the LDS variable {name}, and {what}: give the hook an lt.shared for a pointer to LDS"
             ));
         }
         if global.is_thread_local() {
-            return Err(format!("the module has the thread-local variable {name}"));
+            return Err(format!("{place}the module has the thread-local variable {name}"));
         }
     }
     for function in reached {
@@ -161,6 +163,12 @@ fn reached<'c>(module: &Module<'c>, hook: FunctionValue<'c>) -> Vec<FunctionValu
         }
     }
     found
+}
+
+/// Whether a hook, or what it calls, uses a variable.
+pub fn uses<'c>(module: &Module<'c>, hook: FunctionValue<'c>, variable: &str) -> bool {
+    let names = reached(module, hook).iter().map(|f| name_of(f.as_global_value())).collect();
+    module.get_global(variable).is_some_and(|global| globals::use_in(global, &names).is_some())
 }
 
 /// Refuses what is compiled for another processor.
@@ -208,18 +216,48 @@ pub fn no_function(module: &Module<'_>, name: &str) -> String {
     }
 }
 
+/// What of the host's a hook cannot call: what the source calls it, the start of the names that clang makes of it, and
+/// what to do.
+const OF_THE_HOST: &[(&str, &[&str], &str)] = &[
+    (
+        "printf",
+        &["printf", "puts", "putchar", "vprintf", "fprintf", "__printf_alloc", "__ockl_printf", "__ockl_fprintf"],
+        "which asks the application's host: include <luthier/hooks.h>, whose printf is for hooks in HIP, or use lt.printf in a \
+         hook in Python",
+    ),
+    (
+        "assert",
+        &["__assert", "abort", "__lt_assert"],
+        "which would end the application's kernel: print it, or count in a variable what is not so",
+    ),
+    (
+        "malloc or free",
+        &["malloc", "free", "__ockl_dm_", "_Znwm", "_Znam", "_ZdlPv", "_ZdaPv"],
+        "which asks the application's host: a __device__ variable, an lt.DeviceArray or a local array is memory of the hook's",
+    ),
+];
+
 /// Looks at what is left when everything is inlined.
 pub fn check_rest(module: &Module<'_>) -> Result<(), String> {
-    let calls = module.get_functions().flat_map(instructions).filter(|i| i.get_opcode() == InstructionOpcode::Call);
-    for call in calls {
+    let is_call = |inst: &InstructionValue<'_>| inst.get_opcode() == InstructionOpcode::Call;
+    // Those of a function that calls itself are in it, and say more than that of the hook.
+    let (part, others): (Vec<_>, Vec<_>) =
+        module.get_functions().partition(|f| f.get_name().to_bytes() == ENTRY.as_bytes());
+    for call in others.into_iter().chain(part).flat_map(instructions).filter(is_call) {
         if let Callee::Function(name) = callee(call)
             && !name.starts_with("llvm.")
             && !name.starts_with(WAVE_ADD)
         {
-            return Err(match module.get_function(&name).is_some_and(|f| f.count_basic_blocks() > 0) {
-                true => format!("the hook calls {name}, which calls itself: all that a hook calls becomes part of it"),
-                false => format!("the hook calls {name}, which is not in the module"),
-            });
+            let of_the_host =
+                |(_, starts, _): &&(&str, &[&str], &str)| starts.iter().any(|start| name.starts_with(start));
+            let what = match OF_THE_HOST.iter().find(of_the_host) {
+                _ if module.get_function(&name).is_some_and(|f| f.count_basic_blocks() > 0) => {
+                    format!("{name}, which calls itself: all that a hook calls becomes part of it")
+                }
+                Some((spoken, _, what)) => format!("{spoken} ({name}), {what}"),
+                None => format!("{name}, which is not in the module"),
+            };
+            return Err(format!("{}the hook calls {what}", place::of(call)));
         }
         look(call)?;
     }
@@ -228,8 +266,8 @@ pub fn check_rest(module: &Module<'_>) -> Result<(), String> {
 
 /// Looks at what came of it, assembly included: nothing that concerns more than the lanes' values. An error is a sentence
 /// about the hook.
-pub fn check_code(insts: &[Inst]) -> Result<(), String> {
-    let others = |inst: &&Inst| {
+pub fn check_code(code: &Code) -> Result<(), String> {
+    let others = |inst: &Inst| {
         let info = inst.info();
         let op = info.op();
         let name = op.name();
@@ -241,8 +279,11 @@ pub fn check_code(insts: &[Inst]) -> Result<(), String> {
             // A message that is answered is no more than a question.
             || name.starts_with("s_sendmsg") && !name.starts_with("s_sendmsg_rtn")
     };
-    match insts.iter().find(others) {
-        Some(inst) => Err(format!("the hook has {inst}, which concerns all of the wave, or others")),
+    match code.insts.iter().position(others) {
+        Some(at) => {
+            let (place, inst) = (place::of_code(code, at), &code.insts[at]);
+            Err(format!("{place}the hook has {inst}, which concerns all of the wave, or others"))
+        }
         None => Ok(()),
     }
 }
@@ -293,37 +334,7 @@ fn look(inst: InstructionValue<'_>) -> Result<(), String> {
         Callee::Assembly { text, constraints } => inline_asm::check(&text, &constraints),
         Callee::Pointer => Err("the hook calls a function through a pointer".to_owned()),
     };
-    refused.map_err(|what| format!("{}{what}", place(inst)))
-}
-
-/// What stands around a place in front of what is to be said of it: no text has it.
-const MARK: char = '\u{1}';
-
-/// Where the source of an instruction is, in front of what is to be said of it; nothing if that is not known.
-fn place(inst: InstructionValue<'_>) -> String {
-    let value = inst.as_value_ref();
-    // SAFETY: the value is an instruction of a live module, whose file names live as long.
-    unsafe {
-        let line = LLVMGetDebugLocLine(value);
-        let mut len = 0;
-        let name = LLVMGetDebugLocFilename(value, &raw mut len);
-        if line == 0 || name.is_null() {
-            return String::new();
-        }
-        let name = String::from_utf8_lossy(std::slice::from_raw_parts(name.cast(), len as usize)).into_owned();
-        format!("{MARK}{name}{MARK}{line}{MARK}{}{MARK}", LLVMGetDebugLocColumn(value))
-    }
-}
-
-/// What is said of a hook, and the file, line and column that it is about if they are known.
-pub fn placed(said: &str) -> (Option<(&str, At)>, &str) {
-    let mut parts = said.splitn(5, MARK);
-    let whole = (parts.next(), parts.next(), parts.next(), parts.next(), parts.next());
-    let (Some(""), Some(file), Some(line), Some(column), Some(what)) = whole else { return (None, said) };
-    match (line.parse(), column.parse()) {
-        (Ok(line), Ok(column)) => (Some((file, (line, column))), what),
-        _ => (None, said),
-    }
+    refused.map_err(|what| format!("{}{what}", place::of(inst)))
 }
 
 /// What a call calls.

@@ -19,6 +19,7 @@
 //! | `stack`, `constants`, `scratch_base` | memory of each lane, and read-only memory |
 //! | `llvm`, `compile`, `own_process` | LLVM: IR to object; of code of others in a process of its own |
 //! | `jobs` | what LLVM is at work on when the process ends |
+//! | `place` | where in a module's source something is |
 //! | `kept` | objects that LLVM has made, in files |
 //! | `object`, `code` | object to instructions and relocations |
 //! | `processor` | what differs between processors |
@@ -51,6 +52,7 @@ mod lower;
 mod object;
 mod offsets;
 mod own_process;
+mod place;
 mod processor;
 mod scratch_base;
 mod signs;

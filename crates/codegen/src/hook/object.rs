@@ -170,8 +170,9 @@ fn own_rows(elf: &Elf<'_>, bytes: &[u8], start: u64, offsets: &[u32]) -> (Vec<u3
                     ColumnType::LeftEdge => 0,
                     ColumnType::Column(column) => column.get() as u32,
                 };
-                // What no folder is named of is as it was given to the compiler.
-                let folder = entry.directory(header).filter(|_| entry.directory_index() != 0).and_then(text);
+                // What no folder is named of is as it was given to the compiler. A text is in no folder.
+                let folder = entry.directory(header).filter(|_| entry.directory_index() != 0 && !name.starts_with('<'));
+                let folder = folder.and_then(text);
                 let file = folder.map_or_else(|| name.clone(), |folder| format!("{folder}/{name}"));
                 Some(HookLine { function: String::new(), file, line: line.get() as u32, column })
             });

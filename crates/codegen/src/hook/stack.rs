@@ -16,7 +16,10 @@ use inkwell::{
 };
 use llvm_sys::core::{LLVMGetAlignment, LLVMReplaceAllUsesWith};
 
-use super::lower::entry::{ENTRY, STACK};
+use super::{
+    lower::entry::{ENTRY, STACK},
+    place,
+};
 
 /// The section of the object that says how many bytes the stack has.
 pub const SECTION: &str = ".luthier.stack";
@@ -35,32 +38,35 @@ pub fn lower<'c>(cx: &'c Context, module: &Module<'c>, data: &TargetData) -> Res
     let stack = part.get_param_iter().find(|p| name(*p) == STACK).ok_or("the part has no argument for a stack")?;
     let builder = cx.create_builder();
     let start = start(cx, &builder, part, stack).map_err(|e| e.to_string())?;
+    let places: Vec<String> = allocations.iter().map(|allocation| place::of_variable(*allocation)).collect();
     forget_lifetimes(part);
     let mut size = 0u64;
-    for allocation in allocations {
+    for (allocation, place) in allocations.into_iter().zip(places) {
         let ty = allocation.get_allocated_type().map_err(|e| e.to_string())?;
         let count = match allocation.get_operand(0).and_then(|o| o.value()) {
             Some(BasicValueEnum::IntValue(count)) => count.get_zero_extended_constant(),
             _ => Some(1),
         };
         let bytes = count.and_then(|count| count.checked_mul(size_of(data, ty)));
-        let bytes = bytes.ok_or("the hook has an array whose size is known only as it runs")?;
+        let bytes = bytes.ok_or_else(|| format!("{place}the hook has an array whose size is known only as it runs"))?;
         // SAFETY: an allocation of a live module.
         let align = u64::from(unsafe { LLVMGetAlignment(allocation.as_value_ref()) });
         if align > ALIGN {
-            return Err(format!("the hook has a variable aligned to {align} bytes: its stack is aligned to {ALIGN}"));
+            return Err(format!(
+                "{place}the hook has a variable aligned to {align} bytes: its stack is aligned to {ALIGN}"
+            ));
         }
         let at = size.next_multiple_of(align.max(1));
         size = at.checked_add(bytes).filter(|size| *size <= MOST).ok_or_else(|| {
-            format!("the hook needs a stack of more than {MOST} bytes for each lane, which no processor has")
+            format!("{place}the hook needs a stack of more than {MOST} bytes for each lane, which no processor has")
         })?;
         builder.position_before(&allocation);
         let offset = cx.i32_type().const_int(at, false);
         // SAFETY: the type of a byte fits any offset.
-        let place = unsafe { builder.build_in_bounds_gep(cx.i8_type(), start, &[offset], "local") };
-        let place = place.map_err(|e| e.to_string())?;
+        let local = unsafe { builder.build_in_bounds_gep(cx.i8_type(), start, &[offset], "local") };
+        let local = local.map_err(|e| e.to_string())?;
         // SAFETY: both are pointers to scratch in one module.
-        unsafe { LLVMReplaceAllUsesWith(allocation.as_value_ref(), place.as_value_ref()) };
+        unsafe { LLVMReplaceAllUsesWith(allocation.as_value_ref(), local.as_value_ref()) };
         allocation.erase_from_basic_block();
     }
     let size = size.next_multiple_of(ALIGN);

@@ -20,6 +20,7 @@
 #define __global__ __attribute__((global))
 #define __constant__ __attribute__((constant))
 #define __managed__ __attribute__((managed))
+#define __shared__ __attribute__((shared))
 #define __forceinline__ inline __attribute__((always_inline))
 
 typedef __UINT8_TYPE__ uint8_t;
@@ -163,7 +164,88 @@ extern "C" __attribute__((device)) __attribute__((weak)) void wave_add_32(global
     __asm__("luthier.wave_add.i32");
 extern "C" __attribute__((device)) __attribute__((weak)) void wave_add_64(global64 at, unsigned long long value)
     __asm__("luthier.wave_add.i64");
+
+// The ring of a tool's lt.printf, and where things are in it (python/luthier/lang/records.py, PRINTED).
+extern "C" __attribute__((device)) unsigned char __lt_printed[];
+constexpr unsigned printed_capacity = 4096, printed_size = 56, printed_text = 48, printed_stamp = 52, printed_most = 6;
+constexpr unsigned printed_tail = 0, printed_head = 64, printed_closed = 68, printed_records = 192;
+
+// What stands for a text: the host knows the texts of a library.
+static __attribute__((device)) constexpr unsigned number_of(const char *text) {
+  unsigned found = 2166136261u;
+  for (; *text; ++text) found = (found ^ (unsigned char)*text) * 16777619u;
+  return found;
+}
+static __attribute__((device)) constexpr bool is_in(char c, const char *some) {
+  for (; *some; ++some)
+    if (*some == c) return true;
+  return false;
+}
+
+// The types of what is printed.
+template <typename... T> struct printed_values {
+  // 0 if the text prints them, else what is wrong: 1, how many they are; 2, a conversion that there is not; 3, a type.
+  static __attribute__((device)) constexpr int wrong(const char *text) {
+    constexpr bool is_float[] = {__is_floating_point(T)..., false};
+    constexpr bool is_number[] = {(__is_arithmetic(T) || __is_pointer(T) || __is_enum(T))..., false};
+    unsigned n = 0;
+    for (; *text; ++text) {
+      if (*text != '%') continue;
+      if (*++text == '%') continue;
+      while (*text && is_in(*text, "-+ #0123456789.")) ++text;
+      while (*text && is_in(*text, "hlzjt")) ++text;
+      if (!*text || !is_in(*text, "diuxXoceEfFgG")) return 2;
+      if (n == sizeof...(T)) return 1;
+      if (!is_number[n] || is_float[n] != is_in(*text, "eEfFgG")) return 3;
+      ++n;
+    }
+    return n == sizeof...(T) && n <= printed_most ? 0 : 1;
+  }
+};
+template <typename... T> __attribute__((device)) printed_values<T...> values_of(T...);
+
+template <typename T> static __attribute__((device)) inline __attribute__((always_inline)) unsigned long long bits_of(T value) {
+  if constexpr (__is_floating_point(T))
+    return __builtin_bit_cast(unsigned long long, (double)value);
+  else
+    return (unsigned long long)value;
+}
+
+template <typename... T>
+static __attribute__((device)) inline __attribute__((always_inline)) int print(unsigned number, T... values) {
+  const unsigned long long bits[printed_most + 1] = {bits_of(values)...};
+  unsigned char *ring = __lt_printed;
+  unsigned *head = (unsigned *)(ring + printed_head), *closed = (unsigned *)(ring + printed_closed);
+  unsigned position = __hip_atomic_fetch_add((unsigned *)(ring + printed_tail), 1u, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM);
+  // What a lane waits for are positions in front of all of its wave's.
+  while (position - __hip_atomic_load(head, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM) >= printed_capacity &&
+         !__hip_atomic_load(closed, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_SYSTEM))
+    __builtin_amdgcn_s_sleep(1);
+  unsigned char *record = ring + printed_records + (position & (printed_capacity - 1)) * printed_size;
+  for (unsigned n = 0; n < printed_most; ++n) ((unsigned long long *)record)[n] = bits[n];
+  *(unsigned *)(record + printed_text) = number;
+  __hip_atomic_store((unsigned *)(record + printed_stamp), (position | (printed_capacity - 1)) + 1, __ATOMIC_RELEASE,
+                     __HIP_MEMORY_SCOPE_SYSTEM);
+  return 0;
+}
+
+extern "C" __attribute__((device)) void __lt_assert();
 } // namespace detail
+
+// Each active lane prints on the host's standard output: a text in quotes, and up to six numbers.
+#define printf(text, ...)                                                                                              \
+  (__extension__({                                                                                                     \
+    static __attribute__((used)) const char __lt_text[] = text;                                                        \
+    constexpr int __lt_wrong = decltype(lt::detail::values_of(__VA_ARGS__))::wrong(text);                              \
+    static_assert(__lt_wrong != 1, "printf: the text prints another number of values, or more than six");              \
+    static_assert(__lt_wrong != 2, "printf knows %d %i %u %x %X %o %c %e %E %f %F %g %G and %%");                      \
+    static_assert(__lt_wrong != 3, "printf: a value is not of the type that the text prints");                         \
+    constexpr unsigned __lt_number = lt::detail::number_of(text);                                                      \
+    lt::detail::print(__lt_number __VA_OPT__(, ) __VA_ARGS__);                                                         \
+  }))
+// There is none in hooks, and they are told so by this name.
+#undef assert
+#define assert(condition) ((condition) ? (void)0 : lt::detail::__lt_assert())
 
 // The wave adds once, however many lanes are active, even none. Address and value must be the same in all of them.
 static __attribute__((device)) inline __attribute__((always_inline)) void wave_atomic_add(unsigned *at, unsigned value) {
