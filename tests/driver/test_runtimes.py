@@ -1,9 +1,11 @@
-"""The programs of tests/hip on both runtimes and many processors: a deep run:
-``LUTHIER_RUNTIMES=1``, or the numbers and processors that are to be tried, ``LUTHIER_RUNTIMES=7:gfx942,7:gfx1201``. With
-``LUTHIER_RUNTIMES_TABLE`` rows of the table go to the end of the file of that name."""
+"""The programs of tests/hip on both runtimes and sixteen processors, a program and a processor at a time. A deep run:
+``LUTHIER_RUNTIMES=1``, or the runtimes and processors that are to be tried, ``LUTHIER_RUNTIMES=7:gfx942,7:gfx1201``. With
+``LUTHIER_RUNTIMES_RESULTS=FILE`` what came out is kept there, and what passed or was refused is not run again, so that a run
+which is stopped can go on; `tools/runtimes-page FILE` makes docs/audit/runtimes.md of it."""
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -27,6 +29,7 @@ REFUSED = {
     ("arrays", "7"): {
         "gfx94": "operation not supported",
         "gfx95": "operation not supported",
+        "gfx103": "SW_MODE",
         "gfx11": "SW_MODE",
         "gfx12": "SW_MODE",
     },
@@ -35,8 +38,8 @@ REFUSED = {
 TILED = {"plane", "volumes", "layers", "surfaces"}
 
 
-def built(runtime: str, name: str) -> Path:
-    return rocm.hip7(name, PROCESSORS["7"]) if runtime == "7" else rocm.hip(name, "O3", PROCESSORS["5"])
+def built(runtime: str, name: str, target: str) -> Path:
+    return rocm.hip7(name, (target,)) if runtime == "7" else rocm.hip(name, "O3", (target,))
 
 
 def refusal(name: str, case: str, runtime: str, target: str) -> str | None:
@@ -47,34 +50,58 @@ def refusal(name: str, case: str, runtime: str, target: str) -> str | None:
     return None
 
 
-def tell(runtime: str, target: str, passed: int, refused: int) -> None:
-    if table := os.environ.get("LUTHIER_RUNTIMES_TABLE"):
-        release = {"5": "5.2.3", "7": "7.2.4"}[runtime]
-        with open(table, "a") as file:
-            file.write(f"| {release} | {target} | {passed} | {refused} |\n")
+class Kept:
+    """What came out of each case, in a file if there is to be one."""
+
+    def __init__(self, one: str):
+        self.one = one
+        self.path = Path(os.environ.get("LUTHIER_RUNTIMES_RESULTS") or os.devnull)
+        text = self.path.read_text() if self.path.exists() else ""
+        self.all = json.loads(text) if text else {}
+        self.mine = self.all.setdefault(one, {})
+
+    def knows(self, case: str) -> bool:
+        return self.mine.get(case) in ("passed", "refused")
+
+    def put(self, case: str, outcome: str) -> None:
+        self.mine[case] = outcome
+        new = self.path.with_suffix(".new")
+        if self.path != Path(os.devnull):
+            new.write_text(json.dumps(self.all, indent=0))
+            new.replace(self.path)
 
 
+def outcome_of(runtime: str, target: str, name: str, case: str, program: Path) -> tuple[str, str]:
+    """`passed`, `refused` or `failed`, and what was said where it is the last."""
+    module = str(rocm.code_object("vecadd", target))
+    try:
+        done = rocm.mock(program, case, target=f"{target},2", MODULE=module)
+    except subprocess.TimeoutExpired:
+        return "failed", f"no end within {rocm.TIMEOUT} s"
+    said = refusal(name, case, runtime, target)
+    if said is not None and done.returncode != 0 and said in done.stderr:
+        return "refused", ""
+    if said is None and done.returncode == 0 and f"{case}: passed" in done.stdout:
+        return "passed", ""
+    return "failed", f"status {done.returncode}: {done.stderr[-600:]}"
+
+
+@pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("one", ALL if WANTED in ("", "1") else WANTED.split(","))
-def test_every_case_has_right_results_or_is_refused_by_name(one):
+def test_every_case_has_right_results_or_is_refused_by_name(one, name):
     if not WANTED:
         pytest.skip("a deep run: LUTHIER_RUNTIMES=1 runs tests/hip on both runtimes and sixteen processors")
     runtime, target = one.split(":")
     if runtime == "5":
         rocm.need("hipcc")
-    failed, passed, refused = {}, 0, 0
-    for name, cases in CASES.items():
-        program = built(runtime, name)
-        for case in cases:
-            module = str(rocm.code_object("vecadd", target))
-            done = rocm.mock(program, case, target=f"{target},2", MODULE=module)
-            said = refusal(name, case, runtime, target)
-            if said is not None and done.returncode != 0 and said in done.stderr:
-                refused += 1
-            elif said is None and done.returncode == 0 and f"{case}: passed" in done.stdout:
-                passed += 1
-            else:
-                failed[f"{name} {case}"] = (done.returncode, done.stderr[-600:])
-    tell(runtime, target, passed, refused)
+    kept, failed = Kept(one), {}
+    left = [case for case in CASES[name] if not kept.knows(f"{name} {case}")]
+    program = built(runtime, name, target) if left else Path()
+    for case in left:
+        outcome, why = outcome_of(runtime, target, name, case, program)
+        kept.put(f"{name} {case}", outcome)
+        if outcome == "failed":
+            failed[case] = why
     assert not failed, failed
 
 
@@ -87,7 +114,7 @@ def test_processes_that_are_killed_leave_nothing_and_disturb_no_other(runtime):
         pytest.skip("a deep run: LUTHIER_DRIVER_KILLS=300 kills as many pairs of processes")
     if runtime == "5":
         rocm.need("hipcc")
-    programs = {name: built(runtime, name) for name in ("streams", "memory", "kernels")}
+    programs = {name: built(runtime, name, "gfx90a") for name in ("streams", "memory", "kernels")}
     command = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a,2", "--"]
 
     def left() -> set[str]:

@@ -200,8 +200,8 @@ static void occupancy() {
     CHECK(of.sharedSizeBytes == 1024 && of.numRegs > 0);
     hipDeviceProp_t device;
     HIP(hipGetDeviceProperties(&device, 0));
-    // HIP counts pairs of compute units on RDNA, since version 6.
-    int units = HIP_VERSION_MAJOR >= 6 && device.warpSize == 32 ? 4 : 8;
+    // HIP counts pairs of compute units on RDNA.
+    int units = device.warpSize == 32 ? 4 : 8;
     CHECK(!strncmp(device.name, "Luthier mock gfx", 16) && device.multiProcessorCount == units);
 }
 
