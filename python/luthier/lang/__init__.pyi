@@ -30,7 +30,8 @@ __all__ = [
     "popcount", "ctz",
     "clz", "ballot", "readfirstlane", "readlane", "sqrt", "floor", "fma", "abs", "min", "max", "atomic_add", "atomic_and",
     "atomic_or", "atomic_xor", "atomic_min", "atomic_max", "atomic_exchange", "atomic_cas", "wave_atomic_add", "exp2", "log2",
-    "rsqrt", "add_sat", "sub_sat", "wave_sum", "wave_min", "wave_max", "prefix_sum", "wave_any", "wave_all", "match_any", "shuffle",
+    "rsqrt", "add_sat", "sub_sat", "pk_add_f16", "pk_mul_f16", "pk_fma_f16", "pk_add_u16", "pk_sub_u16", "pk_mul_u16",
+    "wave_sum", "wave_min", "wave_max", "prefix_sum", "wave_any", "wave_all", "match_any", "shuffle",
     "shuffle_xor", "shuffle_up", "shuffle_down",
     "workgroup_id_x", "workgroup_id_y", "workgroup_id_z", "workitem_id_x", "workitem_id_y", "workitem_id_z",
     "workgroup_size_x", "workgroup_size_y", "workgroup_size_z", "grid_size_x", "grid_size_y", "grid_size_z",
@@ -199,6 +200,24 @@ def add_sat(a: int, b: int) -> int:
 
 def sub_sat(a: int, b: int) -> int:
     """a - b of integers, or the value of their type that is nearest to it."""
+
+def pk_add_f16(a: int, b: int) -> int:
+    """The sums of the two floats of 16 bits in a u32, low and high, each rounded."""
+
+def pk_mul_f16(a: int, b: int) -> int:
+    """The products of the two floats of 16 bits in a u32, each rounded."""
+
+def pk_fma_f16(a: int, b: int, c: int) -> int:
+    """a * b + c of the two floats of 16 bits in a u32, each rounded once."""
+
+def pk_add_u16(a: int, b: int) -> int:
+    """The sums of the two integers of 16 bits in a u32, each modulo 65536."""
+
+def pk_sub_u16(a: int, b: int) -> int:
+    """The differences of the two integers of 16 bits in a u32, each modulo 65536."""
+
+def pk_mul_u16(a: int, b: int) -> int:
+    """The products of the two integers of 16 bits in a u32, each modulo 65536."""
 
 def wave_sum(x: _T) -> _T:
     """The sum over the active lanes, the same in all: floats are added in the order of the lanes."""

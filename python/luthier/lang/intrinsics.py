@@ -177,6 +177,10 @@ def _integers(name: str, span: Span, args: list[Value]) -> Value:
     return _call(name, span, args[0].type, args)
 
 
+def _packed(name: str, span: Span, args: list[Value]) -> Value:
+    return _call(name, span, u32, [as_type(a, u32) for a in args])
+
+
 def _across(name: str, span: Span, args: list[Value]) -> Value:
     value = _scalar(args[0], ("int", "float"), name, (32, 64))
     return _call(name, span, value.type, [value])
@@ -202,6 +206,15 @@ log2 = _define(
 rsqrt = _define("rsqrt", "(x)", _float, "1 divided by the square root of a float, both rounded.")
 add_sat = _define("add_sat", "(a, b)", _integers, "The sum of two integers, or the value of their type that is nearest to it.")
 sub_sat = _define("sub_sat", "(a, b)", _integers, "a - b of integers, or the value of their type that is nearest to it.")
+for _name, _signature, _doc in (
+    ("pk_add_f16", "(a, b)", "The sums of the two floats of 16 bits in a u32, low and high, each rounded."),
+    ("pk_mul_f16", "(a, b)", "The products of the two floats of 16 bits in a u32, each rounded."),
+    ("pk_fma_f16", "(a, b, c)", "a * b + c of the two floats of 16 bits in a u32, each rounded once."),
+    ("pk_add_u16", "(a, b)", "The sums of the two integers of 16 bits in a u32, each modulo 65536."),
+    ("pk_sub_u16", "(a, b)", "The differences of the two integers of 16 bits in a u32, each modulo 65536."),
+    ("pk_mul_u16", "(a, b)", "The products of the two integers of 16 bits in a u32, each modulo 65536."),
+):
+    _define(_name, _signature, _packed, _doc)
 wave_sum = _define(
     "wave_sum",
     "(x)",

@@ -22,7 +22,7 @@ impl<'u> Body<'_, 'u> {
             "popcount" | "ctz" | "clz" | "ballot" | "readfirstlane" | "sqrt" | "floor" | "abs" => 1,
             "exp2" | "log2" | "rsqrt" | "wave_any" | "wave_all" | "match_any" => 1,
             "wave_sum" | "wave_min" | "wave_max" | "prefix_sum" => 1,
-            "fma" | "atomic_cas" => 3,
+            "fma" | "atomic_cas" | "pk_fma_f16" => 3,
             _ => 2,
         };
         if args.len() != wanted {
@@ -120,6 +120,10 @@ impl<'u> Body<'_, 'u> {
                 let name = format!("llvm.{kind}{}.sat.{}", &name[..3], suffix(ty));
                 self.target(&name, ll(ty), &list)
             }
+            packed if packed.starts_with("pk_") => match self.packed(packed, &args) {
+                Some(text) => text,
+                None => return self.fail(expr.at, format!("no intrinsic {name}")),
+            },
             "rsqrt" => {
                 let root = self.target(&format!("llvm.sqrt.{}", suffix(ty)), ll(ty), &[args[0].typed()]);
                 self.op(format!("fdiv {} 1.0, {root}", ll(ty)))
@@ -143,6 +147,29 @@ impl<'u> Body<'_, 'u> {
             _ => return self.fail(expr.at, format!("no intrinsic {name}")),
         };
         Ok(Some(Val { ty, text }))
+    }
+
+    /// The same operation on both halves of words.
+    fn packed(&mut self, name: &str, args: &[Val]) -> Option<String> {
+        let pair = if name.ends_with("_f16") { "<2 x half>" } else { "<2 x i16>" };
+        let op = match name {
+            "pk_add_f16" => "fadd",
+            "pk_mul_f16" => "fmul",
+            "pk_fma_f16" => "fma",
+            "pk_add_u16" => "add",
+            "pk_sub_u16" => "sub",
+            "pk_mul_u16" => "mul",
+            _ => return None,
+        };
+        let list: Vec<String> = args.iter().map(|a| self.op(format!("bitcast {} to {pair}", a.typed()))).collect();
+        let both = if op == "fma" {
+            let list: Vec<String> = list.iter().map(|a| format!("{pair} {a}")).collect();
+            self.module.declare("llvm.fma.v2f16", format!("declare {pair} @llvm.fma.v2f16({pair}, {pair}, {pair})"));
+            self.op(format!("call {pair} @llvm.fma.v2f16({})", list.join(", ")))
+        } else {
+            self.op(format!("{op} {pair} {}", list.join(", ")))
+        };
+        Some(self.op(format!("bitcast {pair} {both} to i32")))
     }
 
     pub(super) fn lane_id(&mut self) -> String {
