@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import subprocess
 from pathlib import Path
 
 import compiled
@@ -128,6 +129,36 @@ def test_what_it_cannot_print_is_shown_at_its_line(call, why):
     with pytest.raises(lt.HookError) as error:
         lt.Device("gfx90a").load(compiled.build(KERNEL, "gfx90a"), tools=[Wrong()])
     assert why in error.value.message and error.value.line == 3 and not error.value.message.startswith("static")
+
+
+BOTH = r"""
+#include <assert.h>
+#include <stdio.h>
+#include <luthier/hooks.h>
+__device__ unsigned long long total;
+LT_HOOK void count() { lt::wave_atomic_add(&total, 1ull); }
+int main(int, char **argv) {
+  assert(argv);
+  return printf("%s has %p\n", argv[0], (void *)argv);
+}
+"""
+
+
+@pytest.mark.parametrize("side", ["--cuda-host-only", "--cuda-device-only"])
+def test_a_tool_module_keeps_printf_and_assert_of_the_host(side):
+    command = [
+        "clang-22",
+        "-x",
+        "hip",
+        side,
+        "--offload-arch=gfx90a",
+        "-nogpuinc",
+        "-nogpulib",
+        "-DLT_WAVE_SIZE=64",
+        "-fsyntax-only",
+    ]
+    done = subprocess.run([*command, f"-I{HEADER.parents[1]}", "-"], input=BOTH, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_header_and_the_host_agree_about_the_ring():

@@ -60,7 +60,7 @@ def bitcode(
     :class:`~luthier.lang.HookError` for what clang refuses, with all that it says in ``diagnostics``."""
     compiler = find(clang)
     arch = f"--offload-arch={processor}" if language == "hip" else f"-mcpu={processor}"
-    defined = {"LT_WAVE_SIZE": wave, "__AMDGCN_WAVEFRONT_SIZE": wave, **(define or {})}
+    defined = {"LT_HOOK_LIBRARY": True, "LT_WAVE_SIZE": wave, "__AMDGCN_WAVEFRONT_SIZE": wave, **(define or {})}
     command = [
         compiler,
         *LANGUAGES[language],

@@ -165,6 +165,7 @@ extern "C" __attribute__((device)) __attribute__((weak)) void wave_add_32(global
 extern "C" __attribute__((device)) __attribute__((weak)) void wave_add_64(global64 at, unsigned long long value)
     __asm__("luthier.wave_add.i64");
 
+#ifdef LT_HOOK_LIBRARY
 // The ring of a tool's lt.printf, and where things are in it (python/luthier/lang/records.py, PRINTED).
 extern "C" __attribute__((device)) unsigned char __lt_printed[];
 constexpr unsigned printed_capacity = 4096, printed_size = 56, printed_text = 48, printed_stamp = 52, printed_most = 6;
@@ -230,8 +231,11 @@ static __attribute__((device)) inline __attribute__((always_inline)) int print(u
 }
 
 extern "C" __attribute__((device)) void __lt_assert();
+#endif
 } // namespace detail
 
+// A library that has host code, too, keeps the host's.
+#ifdef LT_HOOK_LIBRARY
 // Each active lane prints on the host's standard output: a text in quotes, and up to six numbers.
 #define printf(text, ...)                                                                                              \
   (__extension__({                                                                                                     \
@@ -246,6 +250,7 @@ extern "C" __attribute__((device)) void __lt_assert();
 // There is none in hooks, and they are told so by this name.
 #undef assert
 #define assert(condition) ((condition) ? (void)0 : lt::detail::__lt_assert())
+#endif
 
 // The wave adds once, however many lanes are active, even none. Address and value must be the same in all of them.
 static __attribute__((device)) inline __attribute__((always_inline)) void wave_atomic_add(unsigned *at, unsigned value) {
