@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import compiled
+import kernel_cases
 import numpy as np
 import pytest
 from tool_runs import TARGETS, TRITON_TARGETS, launches
@@ -163,3 +164,24 @@ def test_of_the_first_workgroups_only_these_are_looked_at(name, target):
 def test_a_number_of_workgroups_below_zero_is_refused():
     with pytest.raises(lt.ToolError, match="groups=-1: a number of workgroups"):
         lt.tools.load("value_profile:groups=-1")
+
+
+@pytest.mark.parametrize("tool", ["value_profile", "precision"])
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1201"])
+def test_extremes_are_noted_by_atomic_operations_alone(target, tool):
+    """Waves that look at what others raise race with nothing."""
+    (launch,) = kernel_cases.launches("matmul")[:1]
+    found = (
+        lt.Device(target, threads=1)
+        .run(
+            compiled.code_object("matmul", target=target),
+            launch.kernel,
+            grid=launch.grid,
+            block=launch.block,
+            args=launch.args,
+            tools=[tool],
+            strict=True,
+        )
+        .findings
+    )
+    assert not found, found[0]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import luthier as lt
+from luthier.tools.extremes import raise_to
 from luthier.tools.lanes import as_json, incomplete, line_of, place_of
 from luthier.tools.results import MATRIX, float_kind
 
@@ -67,8 +68,7 @@ def compare(stats: lt.ptr[lt.u64], got: lt.f64, exact: lt.f64, digits: lt.i32, l
         error = lt.u64(lt.min(lt.abs(got - exact) * lt.bitcast(lt.f64, scale), 1099511627776.0))
         if error != 0:
             lt.atomic_add(stats + 2, error)
-        if error > stats[3]:  # few are: atomic operations of one place take turns
-            lt.atomic_max(stats + 3, error)
+        raise_to(stats + 3, error)
 
 
 class Precision(lt.Tool):
@@ -99,8 +99,7 @@ class Precision(lt.Tool):
         if at < greatest and greatest < 1024 and exact != 0.0:
             lt.atomic_add(stats + 4, 1)
             lt.atomic_add(stats + 5, lt.u64(lt.u32(greatest - at)))
-            if lt.u64(lt.u32(greatest - at)) > stats[6]:
-                lt.atomic_max(stats + 6, lt.u64(lt.u32(greatest - at)))
+            raise_to(stats + 6, lt.u64(lt.u32(greatest - at)))
 
     @lt.hook
     def reciprocal(stats: lt.ptr[lt.u64], result: lt.u32, a: lt.u32, kind: lt.u32, digits: lt.i32, least: lt.i32, sign: lt.u32):

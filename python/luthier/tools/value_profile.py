@@ -12,6 +12,7 @@ from typing import Any
 
 import luthier as lt
 from luthier.tools.accesses import value_words
+from luthier.tools.extremes import lower_to, raise_to
 from luthier.tools.lanes import as_json, incomplete, place_of
 from luthier.tools.results import Value, results
 from luthier.tools.waves import is_first
@@ -42,15 +43,6 @@ def note(stats: lt.ptr[lt.u64], lanes: lt.u64, zeros: lt.u32, same: lt.u64, nans
 
 
 @lt.device
-def note_extreme(stats: lt.ptr[lt.u64], key: lt.u64):
-    # Looked at first, since few values are new extremes, and atomic operations of one place take turns.
-    if key < stats[6]:
-        lt.atomic_min(stats + 6, key)
-    if key > stats[7]:
-        lt.atomic_max(stats + 7, key)
-
-
-@lt.device
 def look_at(stats: lt.ptr[lt.u64], bins: lt.ptr[lt.u64], word: lt.u32, kind: lt.u32, shift: lt.u32):
     bits = word >> shift
     if kind == 2:
@@ -66,7 +58,8 @@ def look_at(stats: lt.ptr[lt.u64], bins: lt.ptr[lt.u64], word: lt.u32, kind: lt.
     nans = lt.popcount(lt.ballot(is_nan))
     note(stats, lanes, zeros, same, nans)
     if not is_nan:
-        note_extreme(stats, lt.u64(key))
+        lower_to(stats + 6, lt.u64(key))
+        raise_to(stats + 7, lt.u64(key))
     place = 32 - lt.u32(lt.clz(bits)) if kind == 0 else size >> 23
     lt.atomic_add(bins + place, 1)
 
@@ -82,7 +75,8 @@ def look_at_double(stats: lt.ptr[lt.u64], bins: lt.ptr[lt.u64], bits: lt.u64):
     nans = lt.popcount(lt.ballot(is_nan))
     note(stats, lanes, zeros, same, nans)
     if not is_nan:
-        note_extreme(stats, key)
+        lower_to(stats + 6, key)
+        raise_to(stats + 7, key)
     exponent = lt.u32(size >> 52)
     place: lt.u32 = exponent >> 3
     if exponent == 0:
