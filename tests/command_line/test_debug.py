@@ -90,3 +90,14 @@ def test_a_case_is_debugged_in_the_schedule_that_exploring_told(tmp_path):
 )
 def test_what_cannot_be_debugged_is_one_line(more, message):
     assert message in fails("debug", debugged.program(), *more)
+
+
+def test_a_chain_says_once_what_its_values_have_in_common(tmp_path):
+    done = debug(tmp_path, "c", "why out[70]", "b softmax", "rc", "i registers")
+    chain = [line for line in done.stdout.splitlines() if " event " in line and " = 0x" in line]
+    assert "v4 in lane 6 of wave 0 of workgroup 1 = " in chain[1] and chain[2].lstrip().startswith("v4 = 0x")
+    # The source's text stands where the line is another than that of the value above.
+    assert "__builtin_exp2f(room[i] - most) / sum;" in chain[0] and "/ sum;" not in chain[1] and "softmax.hip:15" in chain[1]
+    assert all(str(tmp_path) not in line and "/softmax.hip" not in line for line in chain)
+    assert "in all lanes" in done.stdout or "[ 8] " in done.stdout
+    assert max(map(len, done.stdout.split("exec ")[-1].splitlines())) < 100

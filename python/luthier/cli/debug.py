@@ -82,7 +82,8 @@ class Debugger(cmd.Cmd):
         if stop.wave is not None:
             self._selected = stop.wave.id
         self.failed |= stop.why == "failed"
-        self._say(f"event {stop.event:,}: {stop}")
+        at, text = f"event {stop.event:,}", str(stop)
+        self._say(text if text.startswith(at) else f"{at}: {text}")
         if stop.wave is not None and (line := self.stage.lines.source(stop.wave.pc)):
             self._say(f"    {line}")
 
@@ -224,7 +225,7 @@ class Debugger(cmd.Cmd):
     def do_why(self, arg: str) -> None:
         """why REGISTER[@LANE], why ADDRESS, why ARGUMENT[INDEX], why lds:OFFSET: the instructions that made the value."""
         place = self._place(arg.strip(), for_why=True)
-        self._say(self.stage.why(place.pop("register", None), **place))
+        self._say(self.stage.why(place.pop("register", None), **place).shown())
 
     def do_last_write(self, arg: str) -> None:
         """last-write ADDRESS, ARGUMENT[INDEX] or lds:OFFSET: the last store there before now."""
@@ -291,11 +292,20 @@ class Debugger(cmd.Cmd):
         for letter, file in (("v", registers.vgprs), ("a", registers.agprs)):
             for number, row in enumerate(file):
                 if row.any():
-                    self._say(f"{letter}{number:<12}{' '.join(f'{int(value):x}' for value in row)}")
+                    self._say("\n".join(_lanes(f"{letter}{number}", row)))
 
     def do_quit(self, arg: str) -> bool:
         """quit: ends the debugger. Short: q"""
         return True
+
+
+def _lanes(name: str, row: Any) -> list[str]:
+    """A vector register: once where all lanes have the same, else eight lanes a line."""
+    if (row == row[0]).all():
+        return [f"{name:13}{as_text(int(row[0]))} in all lanes"]
+    starts = range(0, len(row), 8)
+    rows = [f"[{at:2}] " + " ".join(f"{int(value):08x}" for value in row[at : at + 8]) for at in starts]
+    return [f"{name:13}{rows[0]}", *(f"{'':13}{text}" for text in rows[1:])]
 
 
 def main(args: Any) -> int:

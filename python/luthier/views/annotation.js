@@ -69,14 +69,15 @@ function folding() {
     for (const r of body.rows) if (r.className !== "b") r.classList.toggle("none", shut);
     for (const fold of body.querySelectorAll(".fold")) {
       const l = +fold.dataset.loop, blocks = fn.blocks.filter(x => x.loops.includes(l)), n = blocks.reduce((a, x) => a + x.count, 0);
-      fold.textContent = `${folded.has(l) ? "▸" : "▾"} loop of ${blocks.length} blocks, ${n} instructions`;
+      fold.textContent = `${folded.has(l) ? "▸" : "▾"} loop of ${blocks.length} block${blocks.length === 1 ? "" : "s"}, ${n} instruction${n === 1 ? "" : "s"}`;
     }
   }
 }
 
 function drawSource() {
   const source = $("source"), I = fn.instructions; source.textContent = "";
-  const used = [...new Set(I.file)].filter(n => n >= 0);
+  const times = {}; for (const n of I.file) times[n] = (times[n] || 0) + 1;
+  const used = [...new Set(I.file)].filter(n => n >= 0).sort((a, b) => times[b] - times[a]);  // headers are behind the kernel's own file
   if (!used.length) { source.append(el("div", "file", "no source lines"), el("div", "dim", "compile with -g (Triton's kernels have lines)")); return; }
   const column = facts.columns[heat];
   for (const n of used) {

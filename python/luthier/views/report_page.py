@@ -58,13 +58,14 @@ def page(reports: Sequence[Report], title: str, names: Sequence[str] = ()) -> st
                 parts.append(f"<figure><figcaption>{html.escape(plot.title)}</figcaption>{plot_svg(plot)}</figure>")
             else:
                 parts.append(f'<p class="dim">{html.escape(plot.title)}: plots need vl-convert-python</p>')
+        parts.append('<div class="tables">')
         for table in report.all_tables():
             headers = list(table.headers) or ["" for _ in (table.rows[0] if table.rows else ())]
             rows = [tuple("" if value is None else value for value in row) for row in table.rows[:ROWS]]
             parts.append(html_table(table.title, headers, rows))
             if len(table.rows) > ROWS:
                 parts.append(f'<p class="dim">{len(table.rows) - ROWS:,} more rows: luthier run --out DIR writes all</p>')
-        parts.append("</section>")
+        parts.append("</div></section>")
     text = (_HERE / "report.html").read_text()
     style, script = (_HERE / "page.css").read_text(), (_HERE / "report.js").read_text()
     for name, content in (("TITLE", html.escape(title)), ("STYLE", style), ("SCRIPT", script)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -68,6 +70,24 @@ class Origin:
 
     def __str__(self) -> str:
         return "\n".join("  " * depth + origin._one() for depth, origin in self.walk())
+
+    def shown(self) -> str:
+        """The chain for a terminal: a line for each value, with files by their names alone, and without the lane, the wave and the
+        source's text where they are those of the value above."""
+        lines, above, source = [], list[str](), list[str]()
+        for depth, origin in self.walk():
+            name, _, where = origin.what.partition(" ")
+            is_same = origin.wave is not None and depth > 0 and above[depth - 1] == where
+            above = [*above[:depth], where]
+            value = "" if origin.value is None else f" = {as_text(origin.value)}"
+            made = "" if origin.text is None else f"  {origin.text}"
+            at, text = ("", "") if origin.line is None else _short(origin.line)
+            line = f"  {at}" + (f"  {text}" if text and not (depth and source[depth - 1] == text) else "") if at else ""
+            source = [*source[:depth], text]
+            event = "" if origin.event is None else f"  event {origin.event:,}"
+            note = "" if origin.note is None else f"  ({origin.note})"
+            lines.append(f"{'  ' * depth}{name if is_same else origin.what}{value}{made}{line}{event}{note}")
+        return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """The chain as data."""
@@ -282,6 +302,14 @@ class Explainer:
             which = own.index(address) if address in own else 0
         units = _units(data[min(which, len(data) - 1)])
         return units[word] if 0 <= word < len(units) else units[0]
+
+
+def _short(line: str) -> tuple[str, str]:
+    """A source line without its function and folders, ``softmax.hip:14:38``, and its text, "" where it is not known."""
+    told = re.fullmatch(r".*? at (?P<file>.*?)(?P<at>:\d+(?::\d+)?)(?:: (?P<text>.*))?", line)
+    if told is None:
+        return line, ""
+    return f"{os.path.basename(told['file'])}{told['at']}", told["text"] or ""
 
 
 def _units(register: Register) -> list[str]:
