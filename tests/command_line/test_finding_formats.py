@@ -185,3 +185,23 @@ def test_the_page_of_kinds_is_what_its_script_writes():
     script = importlib.util.module_from_spec(spec)
     loader.exec_module(script)
     assert (ROOT / "docs/kinds.md").read_text() == script.page(), "tools/kinds-page writes it"
+
+
+def test_on_a_terminal_a_finding_is_a_paragraph_that_fits():
+    import numpy as np
+
+    from luthier.verdict import Policy, text
+
+    path = planted.build("race_lds", "gfx90a")
+    found = lt.Device("gfx90a").run(path, "planted", blocks=1, block=128, args=[np.zeros(128, "u4")], strict=True).findings
+    verdict = Policy.of(environment={}).judge(found, 1)
+    told = text.render(verdict, 60)
+    assert max(map(len, told.splitlines())) <= 60 and len(told.splitlines()) > 4 * len(verdict.judged)
+    whole = " ".join(told.split())
+    first = verdict.judged[0].finding
+    source = first["source"][0]
+    assert f"strict: {first['kind']}: {first['message']}" in whole and first["text"] in whole and first["source_text"] in whole
+    assert f":{source['line']}" in whole and "the other is wave" in whole and "LDS offset" in whole
+    # Files have a line for each, and colours only where they are asked for.
+    assert len(text.render(verdict).splitlines()) == len(verdict.judged)
+    assert "\x1b" not in told and "\x1b[1;31mlds-race\x1b[0m: " in text.render(verdict, 60, color=True)
