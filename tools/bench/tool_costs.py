@@ -20,7 +20,7 @@ import triton_cases
 import luthier as lt
 
 #: With options that leave out what is another kernel's matter.
-TOOLS = [name for name in lt.tools.BUILTIN if name not in ("fault_inject", "launches", "kernel_args")]
+TOOLS = [name for name in lt.tools.BUILTIN if name not in ("api_check", "fault_inject", "launches", "kernel_args")]
 TARGET = "gfx942"
 #: Records of the trace, and seconds that it may take, on one core.
 RECORDS, SECONDS = 10_000_000, 10

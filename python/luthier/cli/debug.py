@@ -136,7 +136,7 @@ class Debugger(cmd.Cmd):
         self._show(self.stage.reverse_resume())
 
     def do_goto(self, arg: str) -> None:
-        """goto EVENT: to where so many instructions have been executed by all waves, before or behind."""
+        """goto EVENT: to where all waves together have executed that many instructions, back or on."""
         self._show(self.stage.goto(self._number(arg, 0)))
 
     def do_back(self, arg: str) -> None:

@@ -105,7 +105,7 @@ class Signature:
         """Checks ``values`` and packs them. On an error nothing stays allocated.
 
         The device shares the memory of arrays of whole words that can be written and begin at a multiple of 16 bytes, as
-        NumPy's own do; others are copied, and those that map a file, which somebody might cut off. What ``host`` has
+        NumPy's own do; others are copied, and those that map a file, which another program may make shorter. What ``host`` has
         stays where it is there.
         """
         wanted = self._wanted

@@ -137,7 +137,7 @@ def warn_of_small_grid(launch: Launch) -> None:
         return
     items, size = (" x ".join(map(str, s if s[1:] != (1, 1) else s[:1])) for s in (launch.grid, launch.block))
     warnings.warn(
-        f"kernel {launch.kernel}: a grid of {items} work-items is smaller than a workgroup of {size}, of which the rest does not run; "
+        f"kernel {launch.kernel}: a grid of {items} work-items is smaller than a workgroup of {size}, whose rest does not run; "
         f"blocks= counts workgroups",
         LaunchWarning,
         stacklevel=callers_level(),

@@ -206,7 +206,7 @@ def _of_numpy(numpy: Any, array: Any) -> tuple[int, Owner]:
     while isinstance(below, memoryview):
         below = below.obj
     if isinstance(below, mmap.mmap):
-        raise ArgumentError("share: the array maps a file, which somebody might cut off; numpy.array makes a copy")
+        raise ArgumentError("share: the array maps a file, which another program may make shorter; numpy.array makes a copy")
     whole = owner
     if below is not None:
         try:  # all of the buffer, as others may look at it, too

@@ -232,7 +232,7 @@ class Module:
         told = launch_of(kernel, launch)
         variant = self.chosen(told)
         if variant.sources:
-            raise ArgumentError("debug: tools with channels have nobody who reads them here: they are for run and trace")
+            raise ArgumentError("debug: nothing reads the channels of tools here: they are for run and trace")
         runs, packed = self._prepare(told, variant)
         packed.kept = self.device.memory.kept(anyhow=True)
         try:
@@ -280,7 +280,7 @@ class Module:
             raise ArgumentError("explore chooses the schedules itself: leave schedule= out")
         variant = self.chosen(told)
         if variant.sources:
-            raise ArgumentError("explore: tools with channels have nobody who reads them here: they are for run and trace")
+            raise ArgumentError("explore: nothing reads the channels of tools here: they are for run and trace")
         runs, packed = self._prepare(told, variant)
         kept = self.device.memory.kept(anyhow=True)
         try:

@@ -26,7 +26,7 @@ class BlockCount(LaneTool):
     def __init__(self, trips: bool = False) -> None:
         super().__init__()
         self.trips = trips
-        #: By the address of the header: how often a loop was left after so many rounds.
+        #: By the address of the header: how often a loop was left, by the rounds that it had run.
         self.left: dict[int, lt.DeviceArray] = {}
         #: Of each loop: its header, its depth, and the counter of the edges that lead back.
         self.loops: list[tuple[lt.Block, int, lt.DeviceArray, int]] = []
