@@ -879,6 +879,9 @@ class Stage:
         the address of its next instruction, and how many it has executed."""
     def registers(self, group: int, wave: int) -> dict[str, Any]:
         """A wave's registers, as of a session."""
+    def scratch(self, group: int, wave: int) -> tuple[int, int]:
+        """Where a wave's scratch memory begins, and how many bytes it has for all lanes together: a word of each lane, one after
+        another, then the next word."""
     def lds(self, group: int) -> bytes:
         """The LDS of a workgroup."""
     def read(self, address: int, size: int) -> bytes:
@@ -887,6 +890,15 @@ class Stage:
         """Where in all the wave's instruction is that follows ``retired`` others of its own; None if it has not come there."""
     def trace(self, group: int, wave: int, first: int) -> bytes:
         """What a wave has executed, but for its ``first`` instructions: three numbers of 64 bits each, event, address and EXEC."""
+    def last_executed(
+        self, group: int, wave: int, retired: int, masked: list[int], always: list[int], lane: int | None
+    ) -> tuple[int, int, int, int] | None:
+        """The last instruction at one of some addresses that a wave executed among its first ``retired``: its event, how many the
+        wave had executed before, its address, and EXEC. Those in ``masked`` count where ``lane`` is on. The launch stands elsewhere
+        afterwards."""
+    def last_write(self, watch: tuple[str, str, int, int, int, int | None], event: int) -> dict[str, Any] | None:
+        """The last store or atomic before an event that a watchpoint on memory or LDS sees, as of :meth:`resume`, with the ``event``
+        behind it. The launch stands elsewhere afterwards."""
     def accesses(self) -> bytes:
         """The wave whose turn it is executes one instruction; its accesses, as :data:`luthier.device.observe.MEMORY_EVENT` has
         them."""

@@ -7,7 +7,9 @@ import functools
 import importlib.util
 import json
 import os
+import re
 import select
+import shutil
 import subprocess
 import sys
 import time
@@ -55,9 +57,10 @@ class Named(dict):
 class Session:
     """A client, and the adapter that it has started."""
 
-    def __init__(self):
+    def __init__(self, words=("dap",), folder=None):
+        command = [sys.executable, "-m", "luthier", *words]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "luthier", "dap"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=folder
         )
         self.client = dap.Client("luthier", client_id="test")
         self.heard: list[tuple[str, object]] = []
@@ -107,16 +110,20 @@ class Session:
         return self.process.wait(30)
 
 
-@pytest.fixture
-def session(tmp_path):
-    made = Session()
+def begin(made: Session, configuration: dict) -> Session:
     made.until("InitializeResponse")
-    made.client.send_request(
-        "launch",
-        {"program": str(debugged.program()), "kernel": "softmax", "blocks": 2, "block": 64, "args": debugged.arguments(tmp_path)},
-    )
+    made.client.send_request("launch", configuration)
     made.until("LaunchResponse")
     made.until("InitializedEvent")
+    return made
+
+
+@pytest.fixture
+def session(tmp_path):
+    made = begin(
+        Session(),
+        {"program": str(debugged.program()), "kernel": "softmax", "blocks": 2, "block": 64, "args": debugged.arguments(tmp_path)},
+    )
     yield made
     made.process.kill()
 
@@ -145,7 +152,7 @@ def test_an_editor_stops_at_lines_looks_around_and_goes_back(session):
     assert frame.line == line and frame.source.path == str(debugged.source())
     client.scopes(frame.id)
     scopes = {scope.name: scope.variablesReference for scope in session.until("ScopesResponse").scopes}
-    assert set(scopes) == {"Registers", "Vector registers", "Lanes", "Arguments", "LDS"}
+    assert set(scopes) == {"Locals", "Registers", "Vector registers", "Lanes", "Arguments", "LDS"}
     client.variables(scopes["Lanes"])
     lanes = session.until("VariablesResponse").variables
     assert len(lanes) == 64 and lanes[3].name == "lane 3"
@@ -194,6 +201,50 @@ def test_data_breakpoints_and_function_breakpoints_stop(session):
     assert session.close() == 0
 
 
+def documented() -> dict[str, tuple[list[str], dict]]:
+    """What docs/debug.md has editors configured with: the adapter's words, and the launch."""
+    text = (Path(__file__).parents[2] / "docs/debug.md").read_text()
+    vscode = json.loads(re.search(r"```json\n(.*?)```", text, re.DOTALL)[1])
+    lua = re.search(r"```lua\n(.*?)```", text, re.DOTALL)[1]
+
+    def table(source: str):
+        lists = re.sub(r'\{((?:\s*"[^"]*",?)+\s*)\}', r"[\1]", source)
+        return json.loads(re.sub(r"(\w+) = ", r'"\1": ', lists))
+
+    adapter = table(re.search(r"dap\.adapters\.luthier = (\{.*?\})\n", lua)[1])
+    launch = table(re.search(r"dap\.configurations\.hip = \{\n(.*\}),\n\}", lua, re.DOTALL)[1])
+    assert adapter["type"] == "executable" and adapter["command"] == "luthier"
+    return {"vscode": (["dap"], vscode["configurations"][0]), "neovim": (adapter["args"], launch)}
+
+
+@pytest.mark.parametrize("editor", ("vscode", "neovim"))
+def test_the_documented_configurations_start_the_debugger(editor, tmp_path):
+    debugged.arguments(tmp_path)
+    shutil.copy(debugged.program(), tmp_path / "softmax.hsaco")
+    words, configuration = documented()[editor]
+    configuration = json.loads(json.dumps(configuration).replace("${workspaceFolder}", str(tmp_path)))
+    session = begin(Session(words, tmp_path), configuration)
+    try:
+        line = debugged.line_of("out[group_x()")
+        session.client.set_breakpoints(
+            dap.types.Source(path=str(debugged.source())).model_dump(), [dap.types.SourceBreakpoint(line=line).model_dump()]
+        )
+        assert session.until("SetBreakpointsResponse").breakpoints[0].verified
+        session.client.configuration_done()
+        event, thread = stopped(session)
+        assert event.reason == ("entry" if configuration.get("stopOnEntry") else "breakpoint")
+        session.client.stack_trace(thread)
+        frame = session.until("StackTraceResponse").stackFrames[0]
+        session.client.scopes(frame.id)
+        scopes = {scope.name: scope.variablesReference for scope in session.until("ScopesResponse").scopes}
+        session.client.variables(scopes["Locals"])
+        variables = {one.name: one.value for one in session.until("VariablesResponse").variables}
+        assert "sum" in variables and variables["x"] == "<optimized out>"
+        assert session.close() == 0
+    finally:
+        session.process.kill()
+
+
 def test_wrong_requests_are_answered_in_a_line_and_the_session_goes_on(session):
     client = session.client
     for command, arguments in [
@@ -227,6 +278,9 @@ def test_a_launch_that_cannot_be_is_refused_by_name():
     for wrong in (
         {"program": 3},
         {"kernel": "k"},
+        {"program": "case.luthier", "app": ["program"]},
+        {"app": ["no such program"], "kernel": "k"},
+        {"app": ["true"], "kernel": "k", "blocks": 3},
         {"program": "nowhere.hsaco", "kernel": "k", "grid": 1, "block": 1},
         {"colour": "red"},
     ):

@@ -81,6 +81,8 @@ def test_a_case_is_debugged_in_the_schedule_that_exploring_told(tmp_path):
     [
         ((), "needs --kernel"),
         (("--kernel", "softmax", "--block", "64"), "needs --kernel"),
+        (("--kernel", "softmax", "--launch", "2"), "--launch is for a program"),
+        (("--kernel", "softmax", "--", "true"), "a program says its code object"),
         (("--kernel", "none", "--blocks", "1", "--block", "64"), "none"),
         (
             ("--kernel", "softmax", "--blocks", "1", "--block", "64", "--arg", "null", "--arg", "null", "--schedule", "random:1"),

@@ -3,6 +3,8 @@ from."""
 
 from __future__ import annotations
 
+import time
+
 import compiled
 import numpy as np
 import pytest
@@ -67,6 +69,38 @@ def test_the_launch_does_what_it_does_without_stops(stage):
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = (X / Y * 2)[np.arange(128) ^ 1] + 1
     np.testing.assert_allclose(stage._arguments[2], expected, rtol=1e-6)
+
+
+def test_going_back_over_ten_million_instructions_takes_less_than_a_second():
+    source = """
+KERNEL spin(float *x, u32 n) {
+    float a = x[local_x()];
+    for (u32 k = 0; k < n; k++) a = a * 1.5f > 100.0f ? a - 99.0f : a + 0.5f;
+    x[local_x()] = a;
+}"""
+    module = lt.Device("gfx90a").load(compiled.build(source, "gfx90a", ("-g",), "O1"))
+    stage = module.debug("spin", blocks=8, block=64, args=[np.arange(64, dtype=np.float32), np.uint32(250_000)])
+    assert stage.resume().why == "over" and stage.event > 10_000_000
+    end = stage.event
+    where = {"address": stage.arrays["x"].address + 4 * 5}
+    for back in (stage.back, lambda: stage.goto(end // 2), lambda: stage.goto(end - 1), stage.reverse_step, stage.reverse_line,
+                 lambda: stage.last_write(**where)):  # fmt: skip
+        began = time.monotonic()
+        back()
+        assert time.monotonic() - began < 1
+    stage.goto(end)
+    assert "v_" in str(stage.why(**where)), "a chain of many values, each a way back"
+
+
+def test_a_finding_stops_at_its_instruction_however_far_it_ran_before():
+    module = lt.Device("gfx90a").load(compiled.build(SOURCE, "gfx90a", ("-g",), "O1"))
+    with module.debug("scaled", blocks=2, block=64, args=[X.copy(), Y.copy(), None, np.uint32(128)], strict=True) as stage:
+        stage.stops_at_findings = True
+        stop = stage.resume()
+        if stop.why == "finding":
+            assert stop.finding["address"] is not None
+        else:
+            assert stop.why == "failed" and "global_store" in str(stop)
 
 
 def test_steps_are_taken_back(stage):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -103,6 +105,37 @@ def test_on_the_command_line(program, tmp_path):
     assert "is no case file, or is damaged" in fails("replay", program)
     assert "the case shows nothing" in fails("reduce", path, "-o", missing)
     assert not missing.exists()
+
+
+def test_a_launch_of_a_program_is_debugged(program):
+    launch = ("--kernel", "scale*", "--launch", "2", "--mock", "gfx90a")
+    commands = ("c", "print arg1.view('i4')[3]", "why arg1[12]", "rc", "info breaks")
+    words = [word for command in commands for word in ("-x", command)]
+    done = luthier("debug", *launch, "--batch", *words, "--", program)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the program has ended with status 5" in done.stderr
+    assert f"{2 * (2 * 3 + 7)}" in done.stdout and "global_store" in done.stdout
+    assert "no kernel nothing was launched 1 times" in fails("debug", "--kernel", "nothing", "--mock", "gfx90a", "--", program)
+
+
+def test_an_editor_debugs_a_launch_of_a_program(program):
+    told = {"app": [str(program)], "kernel": "turn*", "mock": "gfx1030", "stopOnEntry": True}
+    messages = b""
+    for number, (command, arguments) in enumerate(
+        [
+            ("initialize", {"adapterID": "luthier"}),
+            ("launch", told),
+            ("configurationDone", {}),
+            ("threads", {}),
+            ("disconnect", {}),
+        ],
+        1,
+    ):
+        body = json.dumps({"seq": number, "type": "request", "command": command, "arguments": arguments}).encode()
+        messages += b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    done = subprocess.run([sys.executable, "-m", "luthier", "dap"], input=messages, capture_output=True, timeout=120)
+    assert done.returncode == 0 and b'"success": false' not in done.stdout, done
+    assert b'"reason": "entry"' in done.stdout and b"workgroup (0, 0, 0) wave 7" in done.stdout
 
 
 def test_a_launch_that_ends_the_program_is_recorded(program, tmp_path):

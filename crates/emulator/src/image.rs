@@ -19,8 +19,8 @@ struct Kept {
     pages: Vec<Option<Arc<[u8]>>>,
 }
 
-/// All of them.
-pub struct Image(Vec<Kept>);
+/// All of them, and how many bytes are not shared with an image before.
+pub struct Image(Vec<Kept>, u64);
 
 impl Image {
     /// The memory as it is; `None` if more than `most` bytes of it can be written.
@@ -34,17 +34,28 @@ impl Image {
         if written().map(|a| a.len).fold(0, u64::saturating_add) > most {
             return None;
         }
-        let keep = |start: u64, len: u64| {
+        let mut own = 0;
+        let mut keep = |start: u64, len: u64| {
             let known = before.and_then(|image| image.0.iter().find(|kept| kept.start == start));
             let mut pages = Vec::with_capacity(len.div_ceil(PAGE as u64) as usize);
             each_page(memory, start, len, |number, bytes| {
                 let same = known.and_then(|kept| kept.pages.get(number)?.as_ref()).filter(|page| &page[..] == bytes);
                 let is_set = || bytes.iter().any(|&byte| byte != 0);
-                pages.push(same.cloned().or_else(|| is_set().then(|| Arc::from(bytes))));
+                let mut copy = || {
+                    own += bytes.len() as u64;
+                    Arc::from(bytes)
+                };
+                pages.push(same.cloned().or_else(|| is_set().then(&mut copy)));
             });
             Kept { start, len, pages }
         };
-        Some(Image(written().map(|a| keep(a.start, a.len)).collect()))
+        let kept = written().map(|a| keep(a.start, a.len)).collect();
+        Some(Image(kept, own))
+    }
+
+    /// Bytes that it does not share with the image before.
+    pub fn own_bytes(&self) -> u64 {
+        self.1
     }
 
     /// Makes the memory what it was.

@@ -67,6 +67,13 @@ pub struct Kept {
     logged: usize,
 }
 
+impl Kept {
+    /// How much memory it takes, about.
+    pub fn bytes(&self) -> u64 {
+        self.groups.iter().map(KeptGroup::bytes).sum()
+    }
+}
+
 // SAFETY: what is counted by one thread in it ([`Rc`]) is the cluster of a workgroup's barriers, and launches with clusters
 // are not kept: there is none.
 unsafe impl Send for Kept {}
@@ -88,7 +95,9 @@ pub struct Interleaving {
     last: Option<WaveId>,
     yielded: bool,
     turn: Option<Turn>,
+    /// Who has run when, as far as it has ever come, and how much of that is before now.
     log: Option<Vec<Stretch>>,
+    logged: usize,
     /// Whether all accesses to memory are heard of, not only those of single instructions.
     pub hears: bool,
     /// A wave has an instruction that it could not execute: blocks are half done.
@@ -120,6 +129,7 @@ impl Interleaving {
             yielded,
             turn,
             log,
+            logged: 0,
             hears: false,
             broken: false,
         }
@@ -134,8 +144,13 @@ impl Interleaving {
         self.shared = shared;
         self.outcome = Outcome::default();
         (self.event, self.unasked, self.last, self.yielded, self.turn) = (0, 0, None, false, None);
-        self.broken = false;
+        (self.broken, self.logged) = (false, 0);
+    }
+
+    /// It will be done in another order from its beginning on.
+    pub fn forget(&mut self) {
         self.log.iter_mut().for_each(Vec::clear);
+        self.logged = 0;
     }
 
     /// What is needed to have it again as it is, but for memory: where no turn is under way, no strict mode looks, and waves
@@ -153,16 +168,14 @@ impl Interleaving {
             event: self.event,
             last: self.last,
             yielded: self.yielded,
-            logged: self.log.as_ref().map_or(0, Vec::len),
+            logged: self.logged,
         })
     }
 
-    /// Makes it what it was; it comes from behind that, so that the log has all that was before.
+    /// Makes it what it was.
     pub fn become_again(&mut self, kept: &Kept, shared: Shared) {
-        let log = self.log.take();
         self.restart(shared);
-        self.log = log;
-        self.log.iter_mut().for_each(|log| log.truncate(kept.logged));
+        self.logged = kept.logged;
         self.shared.next_cluster.store(kept.next_cluster, Relaxed);
         self.slots = kept.slots.clone();
         for was in &kept.groups {
@@ -199,6 +212,11 @@ impl Interleaving {
 
     /// Which stretches of instructions waves have executed, in order.
     pub fn log(&self) -> &[Stretch] {
+        &self.known()[..self.logged]
+    }
+
+    /// The same, with those that are known to follow because it has been there.
+    pub fn known(&self) -> &[Stretch] {
         self.log.as_deref().unwrap_or_default()
     }
 
@@ -313,13 +331,14 @@ impl Interleaving {
         (self.last, self.yielded) = (Some(id), false);
         self.turn = Some(Turn { at, wave: id.wave as usize, left, within: 0 });
         if let Some(log) = &mut self.log
-            && log.last().is_none_or(|last| last.wave != id)
+            && self.logged.checked_sub(1).is_none_or(|last| log[last].wave != id)
         {
-            log.push(Stretch {
-                wave: id,
-                event: self.event,
-                retired: self.groups[at].waves[id.wave as usize].instructions,
-            });
+            // What follows is known where it is done again.
+            if self.logged == log.len() {
+                let retired = self.groups[at].waves[id.wave as usize].instructions;
+                log.push(Stretch { wave: id, event: self.event, retired });
+            }
+            self.logged += 1;
         }
     }
 

@@ -76,7 +76,7 @@
 //! | [`shared`] | what the workers of a launch share |
 //! | [`sched`], [`schedule`] | workers, workgroups, time slices; in which order |
 //! | [`interleave`], [`choose`], `meets` | one wave at a time, each turn chosen; where choices are |
-//! | [`stage`], `image` | a launch that stops anywhere, and goes back; memory as it was |
+//! | [`stage`], `moments`, `image` | a launch that stops anywhere, and goes back; what is kept for that; memory as it was |
 //! | [`explore`] | one launch under many schedules, or all |
 //! | [`code`], `translate` | blocks of translated code, once for a device; how they are made |
 //! | [`program`] | one worker's view of them: running, counting |
@@ -128,6 +128,7 @@ mod meets;
 pub mod mem;
 pub mod memory;
 pub mod mode;
+mod moments;
 #[cfg(target_arch = "x86_64")]
 mod native;
 pub mod observe;

@@ -109,7 +109,7 @@ impl From<Refusal> for Stop {
 }
 
 /// Blocks that are not run as a whole, because something in them is to be looked at an instruction at a time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Halts {
     /// Those with an instruction at one of these addresses.
     pub addresses: BTreeSet<u64>,
@@ -305,9 +305,11 @@ impl Program {
     }
 
     /// Where waves halt from now on.
-    pub fn set_halts(&mut self, halts: Halts) {
-        self.blocks.iter_mut().for_each(|entry| entry.halts = halts.hold(&entry.block));
-        self.halts = halts;
+    pub fn set_halts(&mut self, halts: &Halts) {
+        if self.halts != *halts {
+            self.blocks.iter_mut().for_each(|entry| entry.halts = halts.hold(&entry.block));
+            self.halts = halts.clone();
+        }
     }
 
     /// The place at which a wave goes on, how many instructions the block there has, and whether waves meet in it.

@@ -5,16 +5,20 @@
 //! beginning, with memory as it was then, and to run up to the event with the same choices: so everything is again what it
 //! was, strict mode's knowledge included (in strict mode, and where waves wait across workgroups, no moments are kept).
 
+mod seek;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::choose::{Chooser, WaveId};
 use crate::device::Module;
 use crate::error::EmuError;
 use crate::gws::Gws;
 use crate::image::Image;
-use crate::interleave::{Interleaving, Kept, Stretch};
+use crate::interleave::{Interleaving, Stretch};
 use crate::launch::told_finding;
+use crate::moments::{Moment, Moments};
 use crate::observe::{MemoryEvent, Registers, Space};
 use crate::program::Halts;
 use crate::report::Finding;
@@ -22,12 +26,15 @@ use crate::schedule::Schedule;
 use crate::wave::{Wave, rows, scalar};
 use crate::workgroup::{Pace, State, Trouble};
 
+pub use seek::{Done, Sought, Wrote};
+
 /// Bytes of memory that is kept to go back to.
 pub const MOST_KEPT: u64 = 4 << 30;
 
-/// Events between two moments that are kept, at first, and how many are kept at most.
-const APART: u64 = 20_000_000;
-const MOST_MOMENTS: usize = 16;
+/// Events that are saved at least where the launch goes on to a moment that was kept, rather than run up to there.
+const WORTH: u64 = 1 << 16;
+/// Surprises (see [`Stage::look_closer`]) after which all is run an instruction at a time where findings are to stop it.
+const MOST_SURPRISES: u32 = 32;
 
 /// Which accesses to some bytes make the launch stop, behind the instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,6 +121,16 @@ pub struct Seen {
 /// An instruction that a wave has executed: its event, its address in the code object, and the lanes that were on.
 pub type Executed = (u64, u64, u64);
 
+/// How far it came in one go.
+enum Went {
+    On,
+    Stopped(Why),
+    /// Strict mode has found something, somewhere since an event.
+    Surprised {
+        since: u64,
+    },
+}
+
 /// A launch on the stage.
 pub struct Stage {
     module: Arc<Module>,
@@ -124,10 +141,14 @@ pub struct Stage {
     gws: Gws,
     /// Memory at the beginning.
     image: Option<Image>,
-    /// Moments to go back to, in order; how many events they are apart, and when the next one is kept.
-    moments: Vec<(Kept, Chooser, Image)>,
-    apart: u64,
-    next: u64,
+    moments: Moments,
+    /// The event that it is on its way to.
+    target: Option<u64>,
+    /// Instructions that strict mode has found something at, by address: where findings are to stop the launch, it runs their
+    /// blocks an instruction at a time; and everything up to an event. How often it was taken back for a finding.
+    suspects: BTreeSet<u64>,
+    careful_until: u64,
+    surprises: u32,
     /// Where the device's own allocations begin, not those that are there for the launch only.
     starts: BTreeSet<u64>,
     /// What it has stopped before: it goes on there.
@@ -161,9 +182,11 @@ impl Stage {
             gws,
             image,
             starts,
-            moments: Vec::new(),
-            apart: APART,
-            next: APART,
+            moments: Moments::default(),
+            target: None,
+            suspects: BTreeSet::new(),
+            careful_until: 0,
+            surprises: 0,
             passed: None,
             acted: None,
             failed: None,
@@ -183,28 +206,21 @@ impl Stage {
 
     /// From here on the stage keeps a moment each time this number of events has passed.
     pub fn keep_every(&mut self, events: u64) {
-        (self.apart, self.next) = (events.max(1), self.event().saturating_add(events.max(1)));
+        self.moments.keep_every(events);
     }
 
-    /// Keeps this moment if it is time to. They lie twice as far apart when there are many.
+    /// Keeps this moment if it is time to.
     fn keep(&mut self) {
-        if self.event() < self.next {
+        let event = self.event();
+        if !self.moments.is_due(event, self.target) {
             return;
         }
-        self.next = self.event().saturating_add(self.apart);
+        let began = Instant::now();
         let Some(first) = &self.image else { return };
         let Some(kept) = self.play.keep() else { return };
-        let before = self.moments.last().map_or(first, |(_, _, image)| image);
+        let before = self.moments.before(event).map_or(first, |moment| &moment.image);
         let Some(image) = Image::after(Some(before), &self.play.shared.memory, MOST_KEPT) else { return };
-        self.moments.push((kept, self.chooser.clone(), image));
-        if self.moments.len() > MOST_MOMENTS {
-            let mut number = 0;
-            self.moments.retain(|_| {
-                number += 1;
-                number % 2 == 0
-            });
-            self.apart = self.apart.saturating_mul(2);
-        }
+        self.moments.add(Moment { kept, chooser: self.chooser.clone(), image }, began.elapsed());
     }
 
     /// Goes on.
@@ -221,11 +237,12 @@ impl Stage {
         }
         let addresses: BTreeSet<u64> = until.addresses.iter().map(|pc| self.module.address(*pc)).collect();
         let memory = until.watchpoints.iter().any(|watch| !matches!(watch, Watchpoint::Register { .. }));
-        self.play.program().set_halts(Halts { addresses: addresses.clone(), memory });
         let mut values: Vec<Vec<u8>> = until.watchpoints.iter().map(|watch| self.value(watch)).collect();
+        let mut halts = self.halts(until, &addresses, memory);
         loop {
+            self.play.program().set_halts(&halts);
             match self.go_on(until, &addresses, memory, &mut values) {
-                Ok(Some(why)) => {
+                Ok(Went::Stopped(why)) => {
                     if matches!(why, Why::Over) && !std::mem::replace(&mut self.shown, true) {
                         self.play.shared.show(&self.kernel)?;
                     }
@@ -233,10 +250,33 @@ impl Stage {
                     let acted = self.acted.take().or_else(|| self.play.turn());
                     return Ok(Stopped { why, wave: acted });
                 }
-                Ok(None) => {}
+                Ok(Went::On) => {}
+                Ok(Went::Surprised { since }) => {
+                    self.look_closer(since)?;
+                    halts = self.halts(until, &addresses, memory);
+                }
                 Err(trouble) => return self.fail(trouble),
             }
         }
+    }
+
+    fn halts(&self, until: &Until, addresses: &BTreeSet<u64>, memory: bool) -> Halts {
+        let suspects = self.suspects.iter().filter(|_| until.findings);
+        Halts { addresses: addresses.iter().chain(suspects).copied().collect(), memory }
+    }
+
+    /// Strict mode has found something in blocks that ran as a whole since an event: the launch is taken back there, and what
+    /// follows is run an instruction at a time.
+    fn look_closer(&mut self, since: u64) -> Result<(), EmuError> {
+        let (passed, behind) = (self.passed, self.event());
+        self.surprises += 1;
+        let is_last = self.play.is_broken() || self.surprises > MOST_SURPRISES;
+        self.careful_until = if is_last { u64::MAX } else { behind };
+        if since < behind || self.play.is_broken() {
+            self.goto(since)?;
+        }
+        self.passed = passed;
+        Ok(())
     }
 
     /// One turn, or one instruction where something is to be looked at.
@@ -246,17 +286,17 @@ impl Stage {
         addresses: &BTreeSet<u64>,
         memory: bool,
         values: &mut [Vec<u8>],
-    ) -> Result<Option<Why>, Trouble> {
+    ) -> Result<Went, Trouble> {
         let event = until.event.unwrap_or(u64::MAX);
         let there = |stage: &Stage| until.retired.is_some_and(|(wave, most)| stage.retired(wave) >= most);
         // It may have ended by that, and its workgroup with it.
         if there(self) {
             let _ = self.whose_turn();
-            return Ok(Some(Why::Reached));
+            return Ok(Went::Stopped(Why::Reached));
         }
-        let Some(id) = self.whose_turn()? else { return Ok(Some(Why::Over)) };
+        let Some(id) = self.whose_turn()? else { return Ok(Went::Stopped(Why::Over)) };
         if self.event() >= event {
-            return Ok(Some(Why::Reached));
+            return Ok(Went::Stopped(Why::Reached));
         }
         let mut most = event - self.event();
         if let Some((wave, retired)) = until.retired
@@ -265,26 +305,37 @@ impl Stage {
             most = most.min(retired - self.retired(id));
         }
         let of_wave = |watch: &Watchpoint| matches!(watch, Watchpoint::Register { wave, .. } if *wave == id);
-        let steps = until.findings || until.watchpoints.iter().any(of_wave);
-        if !steps && !self.play.is_within() && self.play.advance(most)? != Pace::Halted {
-            return Ok(None);
+        let is_careful = until.findings && (self.image.is_none() || self.event() < self.careful_until);
+        let steps = is_careful || until.watchpoints.iter().any(of_wave);
+        if !steps && !self.play.is_within() {
+            let (since, found) = (self.event(), self.findings_of(id).len());
+            let paced = self.play.advance(most);
+            if until.findings && self.findings_of(id).len() > found {
+                let new: Vec<u64> = self.findings_of(id)[found..].iter().map(|finding| finding.pc).collect();
+                self.suspects.extend(new);
+                return Ok(Went::Surprised { since });
+            }
+            if paced? != Pace::Halted {
+                return Ok(Went::On);
+            }
         }
         // It stands before an instruction now, and the limits still hold.
         if self.event() >= event || there(self) {
-            return Ok(Some(Why::Reached));
+            return Ok(Went::Stopped(Why::Reached));
         }
         let address = self.play.address(id).unwrap_or_default();
         if addresses.contains(&address) && self.passed != Some((id, self.event())) {
             self.passed = Some((id, self.event()));
-            return Ok(Some(Why::Address(self.module.place(address))));
+            return Ok(Went::Stopped(Why::Address(self.module.place(address))));
         }
         let found = if until.findings { self.findings_of(id).len() } else { 0 };
-        let accesses = self.step(id, memory)?;
+        let stepped = self.step(id, memory);
         self.acted = Some(id);
-        if until.findings && self.findings_of(id).len() > found {
+        if until.findings && self.findings_of(id).len() > found && stepped.is_ok() {
             let finding = self.findings_of(id)[found].clone();
-            return Ok(Some(Why::Found(Box::new(self.told(finding, id)))));
+            return Ok(Went::Stopped(Why::Found(Box::new(self.told(finding, id)))));
         }
+        let accesses = stepped.inspect_err(|_| self.acted = None)?;
         let at = self.module.place(address);
         for (number, watch) in until.watchpoints.iter().enumerate() {
             let hit = accesses.iter().find(|access| watch.is_of(access));
@@ -302,11 +353,11 @@ impl Stage {
                 values[number] = now;
             }
             if changed {
-                return Ok(Some(Why::Watchpoint(number, hit.copied(), at)));
+                return Ok(Went::Stopped(Why::Watchpoint(number, hit.copied(), at)));
             }
         }
         self.acted = None;
-        Ok(None)
+        Ok(Went::On)
     }
 
     /// The wave whose turn it is, which begins if need be.
@@ -344,7 +395,7 @@ impl Stage {
     /// # Errors
     /// Why it cannot.
     pub fn accesses(&mut self) -> Result<Vec<MemoryEvent>, EmuError> {
-        self.play.program().set_halts(Halts::default());
+        self.play.program().set_halts(&Halts::default());
         let turn = self.whose_turn().map_err(|trouble| self.error(trouble))?;
         let Some(id) = turn else { return Ok(Vec::new()) };
         self.step(id, true).map_err(|trouble| self.error(trouble))
@@ -366,31 +417,35 @@ impl Stage {
     /// # Errors
     /// The launch cannot be taken back.
     pub fn goto(&mut self, event: u64) -> Result<Stopped, EmuError> {
-        if event < self.event() || event == self.event() && self.play.is_broken() {
-            self.go_back(event)?;
+        let is_back = event < self.event() || event == self.event() && self.play.is_broken();
+        let worth =
+            || self.moments.before(event).is_some_and(|near| near.kept.event >= self.event().saturating_add(WORTH));
+        if is_back || worth() {
+            self.take_up(event)?;
         }
         self.passed = None;
-        self.resume(&Until { event: Some(event), ..Until::default() })
+        let before = self.target.replace(event);
+        let stopped = self.resume(&Until { event: Some(event), ..Until::default() });
+        self.target = before;
+        stopped
     }
 
-    /// Goes to the last moment that was kept before an event, or begins anew.
-    fn go_back(&mut self, event: u64) -> Result<(), EmuError> {
-        while self.moments.last().is_some_and(|(kept, _, _)| kept.event > event) {
-            self.moments.pop();
-        }
-        let Some((kept, chooser, image)) = self.moments.last() else { return self.restart() };
+    /// Takes up the last moment that was kept before an event, or begins anew.
+    fn take_up(&mut self, event: u64) -> Result<(), EmuError> {
+        let Some(Moment { kept, chooser, image }) = self.moments.before(event) else { return self.restart() };
         image.restore(&self.play.shared.memory);
         let shared = self.play.shared.again(Arc::new(self.gws.copy()));
         self.play.become_again(kept, shared);
         self.chooser = chooser.clone();
         (self.passed, self.failed) = (None, None);
-        self.next = self.event().saturating_add(self.apart);
         Ok(())
     }
 
     /// Begins anew in another schedule, one of choices as the one before.
     pub(crate) fn begin_again(&mut self, schedule: &Schedule) -> Result<(), EmuError> {
         self.schedule = schedule.clone();
+        self.moments.clear();
+        self.play.forget();
         self.restart()
     }
 
@@ -412,8 +467,6 @@ impl Stage {
         self.play.restart(shared);
         self.chooser = Chooser::new(&self.schedule);
         (self.passed, self.failed) = (None, None);
-        self.moments.clear();
-        self.next = self.apart;
         Ok(())
     }
 
@@ -444,6 +497,13 @@ impl Stage {
     pub fn registers(&mut self, id: WaveId) -> Option<Registers> {
         let limits = self.play.program().limits();
         Some(Registers::of(self.wave(id)?, limits.vgprs, limits.agprs))
+    }
+
+    /// Where a wave's scratch memory begins, and how many bytes it has for all lanes together.
+    pub fn scratch(&self, id: WaveId) -> Option<(u64, u64)> {
+        let (shared, group) = (&self.play.shared, self.play.group(id.group)?);
+        let own = shared.dispatch.wave_scratch();
+        Some((shared.scratch + shared.scratch_slot * group.slot as u64 + u64::from(id.wave) * own, own))
     }
 
     /// Bytes of a workgroup's LDS.
@@ -477,7 +537,7 @@ impl Stage {
         let Some(begin) = self.event_of(id, first).filter(|begin| *begin < end) else { return Ok(Vec::new()) };
         self.goto(begin)?;
         let mut all = Vec::new();
-        self.play.program().set_halts(Halts::default());
+        self.play.program().set_halts(&Halts::default());
         while self.event() < end {
             match self.one_of_trace(id, end, &mut all) {
                 Ok(true) if go_on() => {}

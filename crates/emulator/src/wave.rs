@@ -115,6 +115,12 @@ pub struct KeptRegisters {
     allocated: u16,
 }
 
+impl KeptRegisters {
+    pub fn bytes(&self) -> usize {
+        size_of_val(&self.rows[..])
+    }
+}
+
 /// A wave: its registers, and where it is.
 pub struct Wave {
     /// The vector file, [`rows::COUNT`] rows.

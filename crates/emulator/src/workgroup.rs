@@ -61,6 +61,14 @@ pub struct KeptGroup {
     waves: Vec<KeptWave>,
 }
 
+impl KeptGroup {
+    /// How much memory it takes, about.
+    pub fn bytes(&self) -> u64 {
+        let waves = self.waves.iter().map(|wave| wave.registers.bytes() + size_of::<KeptWave>());
+        (self.lds.len() + waves.sum::<usize>()) as u64
+    }
+}
+
 struct KeptWave {
     registers: KeptRegisters,
     place: Place,

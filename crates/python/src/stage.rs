@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use luthier_emulator::choose::WaveId;
 use luthier_emulator::explore::{By, Explored, Outcome, explore};
 use luthier_emulator::observe::MemoryEvent;
-use luthier_emulator::stage::{Register, Stage, Stopped, Until, Wanted, Watchpoint, Why};
+use luthier_emulator::stage::{Done, Register, Sought, Stage, Stopped, Until, Wanted, Watchpoint, Why, Wrote};
 use luthier_emulator::workgroup::State;
 use luthier_emulator::{EmuError, FindingKind, Pct};
 use pyo3::prelude::*;
@@ -168,6 +168,12 @@ impl PyStage {
         registers_to_python(py, &registers)
     }
 
+    /// Where a wave's scratch memory begins, and how many bytes it has for all lanes together: a word of each lane, one after
+    /// another, then the next word.
+    fn scratch(&self, group: u64, wave: u32) -> PyResult<(u64, u64)> {
+        self.lock().scratch(WaveId { group, wave }).ok_or_else(|| no_wave(group, wave))
+    }
+
     /// The LDS of a workgroup.
     fn lds<'py>(&self, py: Python<'py>, group: u64) -> PyResult<Bound<'py, PyBytes>> {
         let lds = self.lock().lds(group);
@@ -197,6 +203,50 @@ impl PyStage {
             self.lock().trace(WaveId { group, wave }, first, &|| patience.goes_on()).map_err(device_error)
         });
         Ok(bytes_of(py, &signals.or(done)?))
+    }
+
+    /// The last instruction at one of some addresses that a wave executed among its first ``retired``: its event, how many the
+    /// wave had executed before, its address, and EXEC. Those in ``masked`` count where ``lane`` is on. The launch stands elsewhere
+    /// afterwards.
+    #[expect(clippy::too_many_arguments, reason = "a list of names is what Python gives")]
+    fn last_executed(
+        &self,
+        py: Python<'_>,
+        group: u64,
+        wave: u32,
+        retired: u64,
+        masked: Vec<u64>,
+        always: Vec<u64>,
+        lane: Option<u8>,
+    ) -> PyResult<Option<(u64, u64, u64, u64)>> {
+        let (masked, always) = (masked.into_iter().collect(), always.into_iter().collect());
+        let sought = Sought { wave: WaveId { group, wave }, masked, always, lane };
+        let signals = Signals::default();
+        let found = listening(py, || {
+            let patience = Patience::new(&signals);
+            self.lock().last_executed(&sought, retired, &|| patience.goes_on()).map_err(device_error)
+        });
+        Ok(signals.or(found)?.map(|Done { event, retired, pc, exec }| (event, retired, pc, exec)))
+    }
+
+    /// The last store or atomic before an event that a watchpoint on memory or LDS sees, as of :meth:`resume`, with the ``event``
+    /// behind it. The launch stands elsewhere afterwards.
+    fn last_write<'py>(
+        &self,
+        py: Python<'py>,
+        watch: WatchRequest,
+        event: u64,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let watch = watchpoint(watch)?;
+        let signals = Signals::default();
+        let found = listening(py, || {
+            let patience = Patience::new(&signals);
+            self.lock().last_write(watch, event, &|| patience.goes_on()).map_err(device_error)
+        });
+        let Some(Wrote { event, wave, pc, access }) = signals.or(found)? else { return Ok(None) };
+        let dict = stopped_to_python(py, &Stopped { why: Why::Watchpoint(0, access, pc), wave })?;
+        dict.set_item("event", event)?;
+        Ok(Some(dict))
     }
 
     /// The wave whose turn it is executes one instruction; its accesses, as :data:`luthier.device.observe.MEMORY_EVENT` has

@@ -386,11 +386,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             build_parser().print_help()
             return 0
         # What comes behind `--` is another program's; so is what comes behind the first word that is no option.
-        own = words.index("--") if words[:1] in (["trace"], ["check"], ["capture"]) and "--" in words else len(words)
+        own = words.index("--") if words[:1] in (["trace"], ["check"], ["capture"], ["debug"]) and "--" in words else len(words)
         args = build_parser().parse_args(
             [w.replace(prefix, f"{_STRICT_KINDS}=", 1) if w.startswith(prefix) else w for w in words[:own]]
         )
-        if args.command in ("trace", "check", "capture"):
+        if args.command in ("trace", "check", "capture", "debug"):
             args.app = [*args.app, *words[own if args.app else own + 1 :]]
         _check_names(args)
         raise_on_termination()

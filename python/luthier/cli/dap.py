@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _KNOWN: dict[str, tuple[type, ...]] = {
     "program": (str,), "kernel": (str,), "grid": (str, int), "blocks": (str, int), "block": (str, int), "cluster": (str, int), "args": (list,),
     "lds": (int,), "strict": (bool, list), "schedule": (str,), "cooperative": (bool,), "target": (str,), "entry": (int,), "watchdog": (int,),
+    "app": (list,), "launch": (int,), "mock": (str,), "rocm": (str,),
 }  # fmt: skip
 #: What clients add for themselves.
 _THEIRS = (
@@ -41,6 +42,10 @@ def main(args: Any) -> int:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     # Of its own, since the thread that reads from it may still do so when the interpreter ends.
     reader = os.fdopen(os.dup(sys.stdin.fileno()), "rb")
+    # A program that is started must not read what the client says.
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, sys.stdin.fileno())
+    os.close(nothing)
     return Adapter(Wire(reader, out), begun).serve()
 
 
@@ -53,8 +58,8 @@ def begun(configuration: dict[str, Any]) -> Stage:
             raise ArgumentError(f"launch: there is no {key!r}; there are {', '.join(_KNOWN)}")
         if not isinstance(value, _KNOWN[key]):
             raise ArgumentError(f"launch: {key!r} is {value!r}: expected {' or '.join(kind.__name__ for kind in _KNOWN[key])}")
-    if "program" not in told:
-        raise ArgumentError("launch: 'program' says which code object or case file")
+    if ("program" in told) == ("app" in told):
+        raise ArgumentError("launch: give 'program', a code object or a case file, or 'app', a program's words")
 
     def text(key: str) -> str | None:
         return None if key not in told else str(told[key])
@@ -62,10 +67,11 @@ def begun(configuration: dict[str, Any]) -> Stage:
     strict = told.get("strict", False)
     return stage_of(
         Namespace(
-            file=told["program"], kernel=told.get("kernel"), grid=text("grid"), blocks=text("blocks"), block=text("block"),
+            file=told.get("program"), kernel=told.get("kernel"), grid=text("grid"), blocks=text("blocks"), block=text("block"),
             cluster=text("cluster"), arg=[str(arg) for arg in told.get("args", [])], lds=str(told.get("lds", 0)), strict=bool(strict),
             strict_kinds=",".join(map(str, strict)) if isinstance(strict, list) else None, schedule=told.get("schedule"),
             cooperative=told.get("cooperative", False), target=told.get("target"), entry=text("entry"), watchdog=text("watchdog"),
-            timeout=None,
+            timeout=None, app=[str(word) for word in told.get("app", [])], launch=text("launch"), mock=told.get("mock"), rocm=told.get("rocm"),
+            limit=None,
         )
     )  # fmt: skip

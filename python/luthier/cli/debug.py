@@ -264,7 +264,7 @@ class Debugger(cmd.Cmd):
             self._say(f"{'>' if one.address == pc else ' '} {one.address:#x}: {one.text}")
 
     def do_info(self, arg: str) -> None:
-        """info waves|breaks|args|registers|schedule: what there is. Short: i"""
+        """info locals|waves|breaks|args|registers|schedule: what there is. Short: i"""
         stage = self.stage
         if arg == "waves":
             self._say(
@@ -277,10 +277,15 @@ class Debugger(cmd.Cmd):
             self._say("\n".join(f"{name}: {place} at {place.address:#x}" for name, place in stage.arrays.items()) or "no arrays")
         elif arg == "registers":
             self._registers()
+        elif arg == "locals":
+            wave = self._wave()
+            exec = wave.registers.exec
+            told = [f"{one.type} {one.name} = {one.text(exec)}  ({one.function})" for one in wave.variables]
+            self._say("\n".join(told) or "there are no variables here")
         elif arg == "schedule":
             self._say(stage.choices)
         else:
-            raise ArgumentError("info: waves, breaks, args, registers or schedule")
+            raise ArgumentError("info: locals, waves, breaks, args, registers or schedule")
 
     def _registers(self) -> None:
         registers = self._wave().registers
@@ -337,7 +342,15 @@ def stage_of(args: Any) -> Stage:
     from .replay import way_of
     from .run import _processor, parse_kinds
 
-    if args.file.endswith(".luthier"):
+    is_case = args.file is not None and args.file.endswith(".luthier")
+    named = [f"--{name}" for name in ("launch", "mock", "rocm", "limit") if getattr(args, name) is not None]
+    if args.app:
+        return _of_program(args)
+    if named:
+        raise ArgumentError(f"debug: {named[0]} is for a program: luthier debug --kernel K -- APP ARGS")
+    if args.file is None:
+        raise ArgumentError("debug: give a code object, a case file, or a program behind --")
+    if is_case:
         if args.kernel is not None or args.grid is not None or args.blocks is not None or args.block is not None or args.arg:
             raise ArgumentError("debug: a case file says its kernel, sizes and arguments itself")
         return debug(Case.open(args.file), way_of(args, schedule=args.schedule))
@@ -358,6 +371,26 @@ def stage_of(args: Any) -> Stage:
         strict=strict, cooperative=args.cooperative, schedule=args.schedule,
     )  # fmt: skip
     stage.stops_at_findings = bool(strict)
+    return stage
+
+
+def _of_program(args: Any) -> Stage:
+    """A program's launch, recorded while the program runs to its end, and then on the stage."""
+    from ..replay.debugging import debug
+    from .capture import captured
+    from .replay import way_of
+
+    own = ("file", "grid", "blocks", "block", "cluster", "target", "entry")
+    given = [name for name in own if getattr(args, name) is not None] + (["arg"] if args.arg else [])
+    if given or args.lds != "0" or args.cooperative:
+        raise ArgumentError("debug: a program says its code object, sizes and arguments itself: give --kernel, and --launch")
+    if args.kernel is None:
+        raise ArgumentError("debug: --kernel says which kernel of the program")
+    case, status = captured(args)
+    if status:
+        print(f"luthier: the program has ended with status {status}", file=sys.stderr)
+    stage = debug(case, way_of(args, schedule=args.schedule))
+    stage.stops_at_findings = bool(args.strict or args.strict_kinds)
     return stage
 
 

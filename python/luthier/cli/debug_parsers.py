@@ -8,8 +8,18 @@ from typing import Any
 def add(commands: Any, strict_kinds: str) -> None:
     """Adds the commands. ``strict_kinds`` is what ``--strict=KIND,...`` is called for argparse."""
     help = "Debug a kernel on the mock device: stop anywhere, go back, ask where a value comes from."
-    debug = commands.add_parser("debug", help=help, description=help, allow_abbrev=False)
-    debug.add_argument("file", metavar="FILE", help="code object, or a case file of luthier capture")
+    debug = commands.add_parser(
+        "debug",
+        help=help,
+        description=help,
+        allow_abbrev=False,
+        usage="luthier debug FILE --kernel K --block X --blocks X [--arg ARG ...] | CASE | --kernel K [--launch N] -- APP ARGS",
+    )
+    debug.add_argument("file", metavar="FILE", nargs="?", help="code object, or a case file of luthier capture")
+    debug.add_argument("--launch", metavar="N", help="of a program: which launch of the kernel, from 1 (the default)")
+    debug.add_argument("--mock", metavar="TARGET[,N]", help="of a program: on mock GPUs, as of luthier trace")
+    debug.add_argument("--rocm", metavar="PATH|7", help="of a program: as of luthier trace")
+    debug.add_argument("--limit", metavar="BYTES", help="of a program: memory that the launch can reach at most (1 GiB)")
     debug.add_argument("--target", metavar="T", help="which code object of a file that has several (gfx90a, gfx90a:xnack-)")
     debug.add_argument("--entry", metavar="N", help="which entry of a file that has several (luthier inspect --list)")
     debug.add_argument("--kernel", metavar="K", help="its name, or a pattern that fits no other")
@@ -38,6 +48,7 @@ def add(commands: Any, strict_kinds: str) -> None:
         default=[],
         help="run this first (repeatable)",
     )
+    debug.set_defaults(app=[])
     debug.add_argument("--batch", action="store_true", help="end behind these; status 1 if the launch failed, or one of them")
 
     help = "Serve an editor the debugger, by the Debug Adapter Protocol on standard input and output."

@@ -90,6 +90,7 @@ class Shown:
         """What there is to see in a frame."""
         wave = self.frame(frame)
         scopes: dict[str, Callable[[], Variables]] = {
+            "Locals": lambda: self._locals(wave),
             "Registers": lambda: self._scalars(wave),
             "Vector registers": lambda: self._vectors(wave),
             "Lanes": lambda: self._lanes(wave),
@@ -98,7 +99,7 @@ class Shown:
         if wave.lds:
             scopes["LDS"] = lambda: self._words("lds", 0, wave.lds)
         return [
-            {"name": name, "variablesReference": self._refer(variables), "expensive": name != "Registers"}
+            {"name": name, "variablesReference": self._refer(variables), "expensive": name not in ("Locals", "Registers")}
             for name, variables in scopes.items()
         ]
 
@@ -112,6 +113,21 @@ class Shown:
     def _refer(self, variables: Callable[[], Variables]) -> int:
         self._variables.append(variables)
         return len(self._variables)
+
+    def _locals(self, wave: StageWave) -> Variables:
+        try:
+            known = wave.variables
+        except ArgumentError:  # no DWARF
+            return []
+        exec, found = wave.registers.exec, []
+        for one in known:
+            reference = 0
+            if one.values is not None:
+                reference = self._refer(lambda one=one: [  # type: ignore[misc]
+                    _variable(f"{one.name}[{lane}]", str(value)) for lane, value in enumerate(one.values)
+                ])  # fmt: skip
+            found.append(_variable(one.name, one.text(exec), reference) | {"type": one.type, "evaluateName": f"var.{one.name}"})
+        return found
 
     def _scalars(self, wave: StageWave) -> Variables:
         registers = wave.registers

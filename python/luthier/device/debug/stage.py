@@ -14,8 +14,9 @@ from ...objects.parameters import Declared, declared
 from ...reports.findings import Finding
 from ..arguments import Packed, Place
 from ..where import place_of
-from .lines import Lines
+from .lines import Line, Lines
 from .stops import ACTIONS, Breakpoint, Condition, Stop, Watchpoint, condition_of
+from .variables import Variables
 from .waves import SPECIAL, StageWave, register_name
 
 if TYPE_CHECKING:
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from ..mock_device import Device
     from .why import Origin
 
+#: Events that are looked at first for the stop before.
+_STRETCH = 100_000
 #: What a recorded launch calls the memory of an argument.
-_ARGUMENT = re.compile(r"argument (\d+)")
+_ARGUMENT = re.compile(r"argument (\d+)(?: '(\w+)')?")
 
 
 class Stage:
@@ -102,7 +105,8 @@ class Stage:
             if index is not None:
                 known = self._declared[index] if index < len(self._declared) else None
                 name = self._names[index] if index < len(self._names) else None
-                name = name or (known.called if known is not None else None)
+                recorded = _ARGUMENT.match(place.what)
+                name = name or (known.called if known is not None else None) or (recorded and recorded[2])
                 found[name if name and name.isidentifier() else f"arg{index}"] = place
         return found
 
@@ -111,6 +115,11 @@ class Stage:
         """Which argument's array a place is; in a recorded launch the name of it says so."""
         recorded = _ARGUMENT.match(place.what)
         return place.index if place.index >= 0 else int(recorded[1]) if recorded is not None else None
+
+    @cached_property
+    def variables(self) -> Variables:
+        """The source's variables, by DWARF."""
+        return Variables(self, self.lines)
 
     @cached_property
     def _names(self) -> list[str | None]:
@@ -363,29 +372,41 @@ class Stage:
         """Goes back to where a wave came to the line before."""
         self.lines.file(None)
         id = self._wave(wave)
-        first = self.lines.line(self.wave(*id).pc)
-        trace = self.trace(id)
-        line = None
-        for at in reversed(range(len(trace))):
-            here = self.lines.line(int(trace["pc"][at]))
-            if here is None or here == (line or first):
-                continue
-            if line is not None:  # the one before that line
-                return self._stand(int(trace["event"][at + 1]), id)
-            line = here
-        return self._stand(int(trace["event"][0]), id) if line is not None else self._begin()
+        wave = self.wave(*id)
+        before = self._last_of_other_line(id, wave.retired, self.lines.line(wave.pc))
+        if before is None:
+            return self._begin()
+        retired, line = before
+        further = self._last_of_other_line(id, retired, line)
+        event = self.core.event_of(*id, 0 if further is None else further[0] + 1)
+        assert event is not None
+        return self._stand(event, id)
+
+    def _last_of_other_line(self, id: tuple[int, int], retired: int, line: Line | None) -> tuple[int, Line | None] | None:
+        """Of the first ``retired`` instructions of a wave the last one that is of a line, and not of this one: how many the wave
+        had executed before, and its line."""
+        here = self.event
+        others = [
+            instruction.address
+            for function in self.lines.code_object.program.select(self.kernel)
+            for instruction in function.instructions
+            if self.lines.line(instruction.address) not in (None, line)
+        ]
+        found = self.core.last_executed(*id, retired, [], others, None)
+        self.goto(here)
+        return None if found is None else (found[1], self.lines.line(found[2]))
 
     def reverse_resume(self) -> Stop:
         """Goes back to the last breakpoint, watchpoint or finding before now, or the beginning."""
-        end, found = self.event, None
-        self.goto(0)
-        while True:
-            stop = self.resume(end)
-            is_before = stop.event < end
-            if stop.why in ("address", "watchpoint", "finding") and is_before:
-                found = stop
-                continue
-            break
+        end, found, stretch = self.event, None, _STRETCH
+        behind = end
+        while found is None and behind:
+            begin = max(behind - stretch, 0)
+            self.goto(begin)
+            while (stop := self.resume(behind)).why in ("address", "watchpoint", "finding") and stop.event <= behind:
+                if stop.event < end and not (stop.why == "address" and stop.event == behind):
+                    found = stop
+            behind, stretch = begin, stretch * 8
         if found is None:
             return self._begin()
         # Once more to it, so that its stop is what was stopped at.
@@ -414,23 +435,26 @@ class Stage:
         """The last store or atomic before now that reached some of ``size`` bytes at ``address``, or at offset ``lds`` in the LDS of
         workgroup ``group``. The launch stands where it stood; the stop says
         which instruction of which wave it was, and its event is the one behind it. None if the launch has not written there."""
-        here, last = self.event, self.last
-        number = group if group is not None or lds is None else self._wave(None)[0]
-        request = (
-            ("memory", "write", address or 0, size, 0, None) if lds is None else ("lds", "write", lds, size, number or 0, None)
-        )
         if (address is None) == (lds is None):
             raise ArgumentError("last_write: give either address= or lds=")
-        found = None
-        self.goto(0)
-        while True:
-            told = self.core.resume(here, None, [], [request], False)
-            if told["why"] != "watchpoint":
-                break
-            found = self._told(told, Watchpoint(0, f"write at {(address if lds is None else lds) or 0:#x}", request))
+        here, last = self.event, self.last
+        if lds is not None and group is None:
+            group = self._wave(None)[0]
+        found = self.last_write_before(here, (address if lds is None else lds) or 0, size, group if lds is not None else None)
         self.goto(here)
         self.last = last
         return found
+
+    def last_write_before(self, event: int, address: int, size: int, group: int | None) -> Stop | None:
+        """The same before an ``event``, of ``size`` bytes at an ``address`` of device memory, or of the LDS of workgroup
+        ``group``; the launch stands behind the store then, if there is one, and anywhere if not."""
+        space, number = ("memory", 0) if group is None else ("lds", group)
+        request = (space, "write", address, size, number, None)
+        told = self.core.last_write(request, event)
+        if told is None:
+            return None
+        self.goto(told["event"])
+        return self._told(told, Watchpoint(0, f"write at {address:#x}", request))
 
     def trace(self, wave: Any = None, first: int = 0) -> numpy.ndarray:
         """The ``event``, ``pc`` and ``exec`` of each instruction that a wave has executed up to now, but for its ``first``."""

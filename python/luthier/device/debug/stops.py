@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from ...errors import ArgumentError, DeviceError
@@ -90,9 +92,10 @@ _FUNCTIONS = {name: __builtins__[name] if isinstance(__builtins__, dict) else ge
               for name in ("abs", "any", "all", "bool", "float", "hex", "int", "len", "max", "min", "range", "sum")}  # fmt: skip
 
 
-def names_of(stage: Stage, wave: StageWave | None) -> dict[str, Any]:
+def names_of(stage: Stage, wave: StageWave | None, wanted: Collection[str] | None = None) -> dict[str, Any]:
     """What expressions can name: ``s[4]``, ``v[2][lane]``, ``a``, ``exec``, ``vcc``, ``scc``, ``m0``; ``f32(v[2])``; the wave's
-    ``wave``, ``group``, ``workgroup``, ``pc``; ``mem(address, dtype, count)``, ``lds``, and the kernel's arguments by name."""
+    ``wave``, ``group``, ``workgroup``, ``pc``; ``mem(address, dtype, count)``, ``lds``, the kernel's arguments by name, and the
+    source's variables (``var.x`` where something else is called ``x``). Of these, those that are ``wanted``."""
     import numpy
 
     def f32(bits: Any) -> Any:
@@ -102,28 +105,58 @@ def names_of(stage: Stage, wave: StageWave | None) -> dict[str, Any]:
         kind = numpy.dtype(dtype)
         return numpy.frombuffer(stage.read(int(address), kind.itemsize * count), kind)
 
-    names: dict[str, Any] = dict(_FUNCTIONS)
-    names |= {name: stage.array(name) for name in stage.arrays}
-    names |= {"mem": mem, "f32": f32, "np": numpy}
-    if wave is None:  # all have ended
-        return names
-    registers = wave.registers
-    names |= {
-        "s": registers.sgprs, "v": registers.vgprs, "a": registers.agprs, "exec": registers.exec, "vcc": registers.vcc,
-        "scc": int(registers.scc), "m0": registers.m0, "mode": registers.mode, "wave": wave.number, "group": wave.group,
-        "workgroup": wave.workgroup, "pc": wave.pc, "lds": numpy.frombuffer(wave.lds, "uint8"),
-    }  # fmt: skip
-    return names
+    names: dict[str, Callable[[], Any]] = {name: lambda value=value: value for name, value in _FUNCTIONS.items()}  # type: ignore[misc]
+    names |= {name: lambda name=name: stage.array(name) for name in stage.arrays}  # type: ignore[misc]
+    names |= {"mem": lambda: mem, "f32": lambda: f32, "np": lambda: numpy}
+    if wave is not None:  # else all have ended
+        registers = cache(lambda: wave.registers)
+        names |= {
+            "s": lambda: registers().sgprs, "v": lambda: registers().vgprs, "a": lambda: registers().agprs,
+            "exec": lambda: registers().exec, "vcc": lambda: registers().vcc, "scc": lambda: int(registers().scc),
+            "m0": lambda: registers().m0, "mode": lambda: registers().mode, "wave": lambda: wave.number,
+            "group": lambda: wave.group, "workgroup": lambda: wave.workgroup, "pc": lambda: wave.pc,
+            "lds": lambda: numpy.frombuffer(wave.lds, "uint8"), "var": lambda: Named(wave),
+        }  # fmt: skip
+    found = {name: value() for name, value in names.items() if wanted is None or name in wanted}
+    if wave is not None and wanted is not None:
+        others = [name for name in wanted if name not in names and name in stage.variables.names_at(wave.pc)]
+        found |= {name: wave.variable(name) for name in others}
+    return found
+
+
+class Named:
+    """The source's variables of a wave, as attributes."""
+
+    def __init__(self, wave: StageWave):
+        self._wave = wave
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._wave.variable(name)
+
+
+def _words(code: CodeType) -> set[str]:
+    """The names that an expression has."""
+    inner = (one for one in code.co_consts if isinstance(one, CodeType))
+    return {*code.co_names}.union(*map(_words, inner))
 
 
 def evaluate(text: str, stage: Stage, wave: StageWave | None) -> Any:
     """The value of a Python expression about a wave (see :func:`names_of`).
     ArgumentError for what is no expression, and for one that fails."""
     try:
-        code = compile(text.strip(), "<expression>", "eval")
-        return eval(code, {"__builtins__": {}}, names_of(stage, wave))
+        code = _compiled(text.strip())
+        return eval(code, {"__builtins__": {}} | names_of(stage, wave, _words(code)))
+    except ArgumentError:
+        raise
     except Exception as error:
         raise ArgumentError(f"{text!r}: {type(error).__name__}: {error}") from None
+
+
+@lru_cache(maxsize=256)
+def _compiled(text: str) -> CodeType:
+    return compile(text, "<expression>", "eval")
 
 
 def condition_of(condition: Condition | str | None) -> Condition | None:

@@ -11,8 +11,11 @@ from ...errors import ArgumentError
 from ..observe import Registers
 
 if TYPE_CHECKING:
+    import numpy
+
     from ..._core import Frame
     from .stage import Stage
+    from .variables import Variable
 
 _REGISTER = re.compile(r"([sva])\[?(\d+)\]?")
 #: Registers that are one number for the wave.
@@ -59,6 +62,20 @@ class StageWave:
     def lds(self) -> bytes:
         """Its workgroup's LDS, as it is now."""
         return self.stage.core.lds(self.group)
+
+    @property
+    def variables(self) -> list[Variable]:
+        """The source's variables in scope, by DWARF, the innermost scope's first: their values in each lane, or why there are none.
+        ArgumentError for a kernel without DWARF."""
+        return self.stage.variables.all_of(self)
+
+    def variable(self, name: str) -> numpy.ndarray:
+        """The value of one in each lane, whether it is on or not.
+        ArgumentError for a ``name`` that is not in scope, and for a variable that was optimized out."""
+        found = self.stage.variables.one_of(self, name)
+        if found.values is None:
+            raise ArgumentError(f"{name}: {found.note}")
+        return found.values
 
     def value(self, register: str, lane: int | None = None) -> int:
         """The bits of a register now: ``s4``, ``v[2]`` (of a lane), ``a0``, ``exec``, ``vcc``, ``scc``, ``m0``.

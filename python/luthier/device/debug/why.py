@@ -13,8 +13,6 @@ from ..observe import MEMORY_EVENT, SPACES
 from .waves import as_text, value_of
 
 if TYPE_CHECKING:
-    import numpy
-
     from ..._core import Instruction, Register
     from .stage import Stage
 
@@ -115,8 +113,8 @@ class Explainer:
             raise ArgumentError(f"why: depth={depth}: it is at least 1")
         self.stage, self.here = stage, stage.event
         self._left = _MOST
-        self._traces: dict[tuple[int, int], numpy.ndarray] = {}
-        self._writes: dict[int, frozenset[str]] = {}
+        #: The instructions of the kernel that write a register, and all registers that are asked for.
+        self._writers: dict[str, list[int]] | None = None
         #: What was told already: registers by wave, name, lane and instruction, bytes by address and event.
         self._told: set[tuple[Any, ...]] = set()
 
@@ -126,14 +124,13 @@ class Explainer:
         is_vector = name[0] in "va" and name[1:].isdigit()
         lane = lane if is_vector else None
         what = f"{name}{'' if lane is None else f' in lane {lane}'} of wave {id[1]} of workgroup {id[0]}"
-        at = self._last(id, name, lane, retired)
-        if at is None:
-            return Origin(what, self._value(id, name, lane, 0), wave=id, note="as it was when the wave began")
-        trace = self._trace(id)
-        event, pc, exec = (int(trace[part][at]) for part in ("event", "pc", "exec"))
+        last = self._last(id, name, lane, retired)
+        if last is None:
+            return Origin(what, self._value(id, name, lane, None), wave=id, note="as it was when the wave began")
+        event, at, pc, exec = last
         instruction = self.stage.lines.instruction(pc)
         assert instruction is not None
-        value = self._value(id, name, lane, at + 1)
+        value = self._value(id, name, lane, event + 1)
         facts: dict[str, Any] = {"event": event, "wave": id, "pc": pc, "text": instruction.text, "line": self._line(pc)}
         key = (id, name, lane, at)
         if key in self._told:
@@ -149,7 +146,7 @@ class Explainer:
         for unit in self._reads(instruction):
             if self._left <= 0:
                 break
-            other = self._lane_of(instruction, id, at, exec, lane)
+            other = self._lane_of(instruction, id, event, exec, lane)
             inputs.append(self.register(id, unit, other, at, depth - 1))
         return Origin(what, value, **facts, inputs=inputs, note=None if inputs else "a constant")
 
@@ -161,14 +158,13 @@ class Explainer:
         what = f"{size} bytes at {address:#x}" + (
             f" in LDS of workgroup {group}" if group is not None else f" ({place})" if place else ""
         )
-        stage.goto(before)
         try:
+            stage.goto(before)
             data = stage.read(address, size) if group is None else stage.core.lds(group)[address : address + size]
             value = int.from_bytes(data[:4], "little")
         except Exception:  # no bytes there
             value = None
-        where = dict(address=address) if group is None else dict(lds=address, group=group)
-        found = stage.last_write(size=size, **where)
+        found = stage.last_write_before(before, address, size, group)
         if found is None or found.wave is None or found.pc is None or found.access is None:
             return Origin(what, value, note="as it was when the launch began")
         instruction = stage.lines.instruction(found.pc)
@@ -191,7 +187,8 @@ class Explainer:
         unit = self._stored(instruction, (address - found.access[0]) // 4, event, found.access[2], found.access[0])
         if unit is None:
             return Origin(what, value, **facts, note="what was stored is not followed")
-        at = self._index(id, event)
+        stage.goto(event)
+        at = stage.wave(*id).retired
         note = "an atomic: with what was there before" if instruction.is_atomic else None
         return Origin(what, value, **facts, note=note, inputs=[self.register(id, unit, found.access[2], at, depth - 1)])
 
@@ -200,44 +197,43 @@ class Explainer:
         text = self.stage.lines.source(pc)
         return None if frame is None else f"{frame}{f': {text}' if text else ''}"
 
-    def _trace(self, id: tuple[int, int]) -> numpy.ndarray:
-        if id not in self._traces:
-            self.stage.goto(self.here)
-            self._traces[id] = self.stage.trace(id)
-        return self._traces[id]
-
-    def _index(self, id: tuple[int, int], event: int) -> int:
-        """Which of a wave's instructions an event is."""
-        return int(self._trace(id)["event"].searchsorted(event))
-
-    def _last(self, id: tuple[int, int], name: str, lane: int | None, retired: int) -> int | None:
-        """The wave's last instruction before that writes the register."""
-        trace = self._trace(id)
-        for at in reversed(range(min(retired, len(trace)))):
-            if name in self._written(int(trace["pc"][at])) and (lane is None or self._reaches(trace, at, lane)):
-                return at
-        return None
-
-    def _reaches(self, trace: numpy.ndarray, at: int, lane: int) -> bool:
-        instruction = self.stage.lines.instruction(int(trace["pc"][at]))
-        if instruction is not None and instruction.opcode.startswith("v_writelane"):
-            chosen = instruction.operands[2]
-            return chosen.bits is None or int(chosen.bits) & 63 == lane
-        return bool(int(trace["exec"][at]) >> lane & 1) or instruction is not None and "mfma" in instruction.opcode
-
-    def _written(self, pc: int) -> frozenset[str]:
-        if pc not in self._writes:
+    def _last(self, id: tuple[int, int], name: str, lane: int | None, retired: int) -> tuple[int, int, int, int] | None:
+        """The wave's last instruction among its first ``retired`` that writes the register: its event, how many the wave had
+        executed before, its address, and EXEC."""
+        masked: list[int] = []
+        always: list[int] = []
+        for pc in self._writing(name):
             instruction = self.stage.lines.instruction(pc)
-            units = () if instruction is None else (unit for register in instruction.writes for unit in _units(register))
-            self._writes[pc] = frozenset(units)
-        return self._writes[pc]
-
-    def _value(self, id: tuple[int, int], name: str, lane: int | None, retired: int) -> int | None:
-        """The register's bits when the wave has executed ``retired`` instructions."""
-        trace = self._trace(id)
-        if not len(trace):
+            if instruction is not None and instruction.opcode.startswith("v_writelane"):
+                chosen = instruction.operands[2]
+                if lane is None or chosen.bits is None or int(chosen.bits) & 63 == lane:
+                    always.append(pc)
+            elif lane is None or instruction is not None and "mfma" in instruction.opcode:
+                always.append(pc)
+            else:
+                masked.append(pc)
+        if not masked and not always:
             return None
-        self.stage.goto(int(trace["event"][retired - 1]) + 1 if retired else int(trace["event"][0]))
+        return self.stage.core.last_executed(*id, retired, masked, always, lane)
+
+    def _writing(self, name: str) -> list[int]:
+        """The instructions of the kernel, and of what it reaches, that write a register."""
+        if self._writers is None:
+            self._writers = {}
+            for function in self.stage.lines.code_object.program.select(self.stage.kernel):
+                for instruction in function.instructions:
+                    for unit in {unit for register in instruction.writes for unit in _units(register)}:
+                        self._writers.setdefault(unit, []).append(instruction.address)
+        return self._writers.get(name, [])
+
+    def _value(self, id: tuple[int, int], name: str, lane: int | None, event: int | None) -> int | None:
+        """The register's bits at an event, or at the wave's first."""
+        if event is None:
+            self.stage.goto(self.here)
+            event = self.stage.core.event_of(*id, 0)
+            if event is None:
+                return None
+        self.stage.goto(event)
         try:
             return value_of(self.stage.wave(*id).registers, name, lane)
         except ArgumentError:  # the wave has ended, or has no such register
@@ -255,7 +251,7 @@ class Explainer:
             found.append("scc")
         return [unit for unit in found if unit != "exec"]
 
-    def _lane_of(self, instruction: Instruction, id: tuple[int, int], at: int, exec: int, lane: int | None) -> int | None:
+    def _lane_of(self, instruction: Instruction, id: tuple[int, int], event: int, exec: int, lane: int | None) -> int | None:
         """Of which lane vector sources are read."""
         if lane is not None or not exec:
             return 0 if lane is None else lane
@@ -264,7 +260,7 @@ class Explainer:
             if chosen.bits is not None:
                 return int(chosen.bits) & 63
             unit = next(iter(_units(chosen.register)), None) if chosen.register is not None else None
-            known = None if unit is None else self._value(id, unit, None, at)
+            known = None if unit is None else self._value(id, unit, None, event)
             return 0 if known is None else known & 63
         return (exec & -exec).bit_length() - 1
 
