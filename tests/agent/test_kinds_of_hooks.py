@@ -36,6 +36,33 @@ def test_all_kinds_of_hooks_agree_under_programs(program, case, target, bodies, 
     assert "the first wave has 3\n" in capfd.readouterr().out
 
 
+class PrintsInHip(lt.Tool):
+    """A line of each wave, by the printf of hooks in HIP."""
+
+    hooks = lt.HookLibrary(
+        "#include <luthier/hooks.h>\n__device__ unsigned long long waves;\n"
+        "LT_HOOK void enter(unsigned n) {\n"
+        "  lt::wave_atomic_add(&waves, 1ull);\n"
+        '  if (__lane_id() == 0) printf("wave of %u, %d\\n", n, -7);\n}\n',
+        "hip",
+    )
+
+    def on_kernel(self, kernel):
+        kernel.insert_at_entry(self.hooks["enter"], 7)
+
+    def on_exit(self, report):
+        report.result = {"waves": int(self.hooks.variables["waves"][0])}
+
+
+def test_a_hook_in_hip_prints_under_programs(capfd):
+    rocm.need("hipcc")
+    words = [rocm.hip("kernels", targets=("gfx90a",)), "lds"]
+    done = lt.trace(words, [PrintsInHip], mock="gfx90a", env=rocm.ENVIRONMENT, capture=True)
+    assert done.status == 0, done.stderr
+    counted = sum(told["waves"] for told in done.results("prints_in_hip"))
+    assert capfd.readouterr().out.count("wave of 7, -7\n") == counted > 0
+
+
 @pytest.mark.skipif(not DEEP, reason="deep: LUTHIER_HOOKS_DEEP=1, rocRAND and rocSPARSE")
 @pytest.mark.parametrize("bodies", ["in-place", "called"])
 @pytest.mark.parametrize("name", ["rocrand", "rocsparse"])
