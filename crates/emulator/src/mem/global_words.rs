@@ -32,50 +32,86 @@ impl Semantics for Words {
             flat::global_addresses(w, op, &mut at.lane);
             notice::device(w, encoded.action(), rows, &at)
         });
-        w.has_stored |= !encoded.is_load();
-        for (k, place) in places.iter().enumerate() {
-            let Some((at, is_run)) = *place else { continue };
-            match (encoded.is_load(), is_run, rows.words) {
-                (true, true, 1) => {
-                    let to = part_mut(&mut w.rows[usize::from(rows.dst)].0, k);
-                    match at.load_quads() {
-                        Some(quads) => put(to, quads),
-                        None => (0..LANES).for_each(|i| to[i] = at.at(4 * i as u64).a32().load(Relaxed)),
-                    }
-                }
-                (true, true, _) => {
-                    // Each lane begins a word after the one before it. All of them together have no word twice.
-                    let mut all = [0; LANES + MOST - 1];
-                    at.load_words(&mut all[..LANES - 1 + usize::from(rows.words)]);
-                    for word in 0..usize::from(rows.words) {
-                        let to = part_mut(&mut w.rows[usize::from(rows.dst) + word].0, k);
-                        to.copy_from_slice(&all[word..][..LANES]);
-                    }
-                }
-                (true, false, _) => {
-                    let mut same = [0; MOST];
-                    at.load_words(&mut same[..usize::from(rows.words)]);
-                    for word in 0..usize::from(rows.words) {
-                        *part_mut(&mut w.rows[usize::from(rows.dst) + word].0, k) = [same[word]; LANES];
-                    }
-                }
-                (false, true, _) => {
-                    let from = part(&w.rows[usize::from(rows.data)].0, k);
-                    match at.is_aligned(16) {
-                        true => at.store_words(from),
-                        false => (0..LANES).for_each(|i| at.at(4 * i as u64).a32().store(from[i], Relaxed)),
-                    }
-                }
-                (false, false, _) => {
-                    // The highest lane's stays.
-                    let last = |word: usize| part(&w.rows[usize::from(rows.data) + word].0, k)[LANES - 1];
-                    let same: [u32; MOST] = std::array::from_fn(last);
-                    at.store_words(&same[..usize::from(rows.words)]);
-                }
-            }
-        }
+        transfer(w, encoded, rows, &places);
         Flow::Next
     }
+}
+
+/// Moves the words of a whole wave.
+#[inline(always)]
+fn transfer(w: &mut Wave, encoded: Encoded, rows: Rows, places: &[Place; COUNT]) {
+    w.has_stored |= !encoded.is_load();
+    for (k, place) in places.iter().enumerate() {
+        let Some((at, is_run)) = *place else { continue };
+        match (encoded.is_load(), is_run, rows.words) {
+            (true, true, 1) => {
+                let to = part_mut(&mut w.rows[usize::from(rows.dst)].0, k);
+                match at.load_quads() {
+                    Some(quads) => put(to, quads),
+                    None => (0..LANES).for_each(|i| to[i] = at.at(4 * i as u64).a32().load(Relaxed)),
+                }
+            }
+            (true, true, _) => {
+                // Each lane begins a word after the one before it. All of them together have no word twice.
+                let mut all = [0; LANES + MOST - 1];
+                at.load_words(&mut all[..LANES - 1 + usize::from(rows.words)]);
+                for word in 0..usize::from(rows.words) {
+                    let to = part_mut(&mut w.rows[usize::from(rows.dst) + word].0, k);
+                    to.copy_from_slice(&all[word..][..LANES]);
+                }
+            }
+            (true, false, _) => {
+                let mut same = [0; MOST];
+                at.load_words(&mut same[..usize::from(rows.words)]);
+                for word in 0..usize::from(rows.words) {
+                    *part_mut(&mut w.rows[usize::from(rows.dst) + word].0, k) = [same[word]; LANES];
+                }
+            }
+            (false, true, _) => {
+                let from = part(&w.rows[usize::from(rows.data)].0, k);
+                match at.is_aligned(16) {
+                    true => at.store_words(from),
+                    false => (0..LANES).for_each(|i| at.at(4 * i as u64).a32().store(from[i], Relaxed)),
+                }
+            }
+            (false, false, _) => {
+                // The highest lane's stays.
+                let last = |word: usize| part(&w.rows[usize::from(rows.data) + word].0, k)[LANES - 1];
+                let same: [u32; MOST] = std::array::from_fn(last);
+                at.store_words(&same[..usize::from(rows.words)]);
+            }
+        }
+    }
+}
+
+/// Loads or stores whole words at a base and a row of offsets, of which none may reach `limit` bytes; false, and nothing is
+/// done, if the lanes do not lie regularly, or not within it. Nothing looks at accesses of the wave.
+#[inline(always)]
+pub fn within(w: &mut Wave, encoded: Encoded, rows: Rows, offsets: u16, base: u64, limit: u64) -> bool {
+    let Some(pieces) = Pieces::of(&w.row(offsets).0, w.exec()) else { return false };
+    let mut places = [None; COUNT];
+    for (k, place) in places.iter_mut().enumerate() {
+        let (first, is_run) = match pieces.get(k) {
+            Piece::Off => continue,
+            Piece::Same(first) => (u64::from(first), false),
+            Piece::Run(first) => (u64::from(first), true),
+        };
+        if is_run && rows.words > 1 && !encoded.is_load() {
+            return false;
+        }
+        let bytes = 4 * (u64::from(rows.words) + if is_run { LANES as u64 - 1 } else { 0 });
+        let write = !encoded.is_load();
+        let found = match first + bytes <= limit {
+            true => w.memory.resolve(&mut w.recent, base.wrapping_add(first), bytes, write),
+            false => return false,
+        };
+        match found {
+            Ok(at) if at.is_aligned(4) => *place = Some((at, is_run)),
+            _ => return false,
+        }
+    }
+    transfer(w, encoded, rows, &places);
+    true
 }
 
 /// Where the lanes' words are, if they lie regularly, aligned and in allocations, and the order in which lanes store
