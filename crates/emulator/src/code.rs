@@ -146,9 +146,10 @@ impl Code {
     /// The micro-ops of a hot block with native code among them, if it has some. The first that asks says the MODE that it
     /// is made for.
     #[cfg(target_arch = "x86_64")]
-    pub fn native<'a>(&self, block: &'a Block, mode: crate::mode::Mode) -> Option<&'a Native> {
+    /// `loops`: its branch, if it is taken, leads to the block itself.
+    pub fn native<'a>(&self, block: &'a Block, mode: crate::mode::Mode, loops: bool) -> Option<&'a Native> {
         // Probes look at instructions one by one.
-        let make = || if block._probes.is_empty() { native_block(&block.ops, self.wave64, mode) } else { None };
+        let make = || if block._probes.is_empty() { native_block(&block.ops, self.wave64, mode, loops) } else { None };
         block.native.get_or_init(make).as_ref()
     }
 

@@ -30,6 +30,8 @@ struct Entry {
     count: u64,
     hot: u64,
     tier: Tier,
+    /// Its branch, if it is taken, leads to the block itself: native code may execute it several times.
+    loops: bool,
     /// The worker's numbers of the blocks that follow.
     taken: u32,
     next: u32,
@@ -66,8 +68,8 @@ fn is_native(block: &Block) -> bool {
 }
 /// How a block that has become hot is run.
 #[cfg(target_arch = "x86_64")]
-fn tier(code: &Code, block: &Block, mode: Mode) -> Tier {
-    if code.native(block, mode).is_some() { Tier::Native } else { Tier::Ops }
+fn tier(code: &Code, block: &Block, mode: Mode, loops: bool) -> Tier {
+    if code.native(block, mode, loops).is_some() { Tier::Native } else { Tier::Ops }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -79,7 +81,7 @@ fn is_native(_block: &Block) -> bool {
     false
 }
 #[cfg(not(target_arch = "x86_64"))]
-fn tier(_code: &Code, _block: &Block, _mode: Mode) -> Tier {
+fn tier(_code: &Code, _block: &Block, _mode: Mode, _loops: bool) -> Tier {
     Tier::Ops
 }
 
@@ -197,10 +199,17 @@ impl Program {
             }
             entry.count += 1;
             if entry.count == entry.hot {
-                entry.tier = tier(&self.code, &entry.block, w.mode);
+                entry.tier = tier(&self.code, &entry.block, w.mode, entry.loops);
             }
             let block = &*entry.block;
-            done += block.insts.len() as u64;
+            let length = block.insts.len() as u64;
+            done += length;
+            let turns = entry.loops && entry.tier == Tier::Native;
+            if turns {
+                // As often as the loop here would come to it again.
+                let within = budget.saturating_sub(done).div_ceil(length).min((most - done) / length);
+                w.may_turn = u32::try_from(within).unwrap_or(u32::MAX);
+            }
             let mut flow = Flow::Fall;
             let mut stopped = 0;
             for op in entry.tier.ops(block) {
@@ -211,6 +220,11 @@ impl Program {
                     stopped = w.stopped.take().unwrap_or(op.inst);
                     break;
                 }
+            }
+            if turns {
+                let more = u64::from(std::mem::take(&mut w.turned));
+                entry.count += more;
+                done += more * length;
             }
             let next = match flow {
                 Flow::Taken if entry.taken != UNKNOWN => entry.taken,
@@ -288,6 +302,7 @@ impl Program {
         let halts = self.halts.hold(&block);
         let first = block.insts.first().filter(|_| self.code.is_apart());
         let (meets, syncs) = first.map_or((false, false), |(_, inst)| (meets(inst), syncs(inst)));
+        let loops = block.taken == Some(place);
         self.blocks.push(Entry {
             block,
             place,
@@ -297,6 +312,7 @@ impl Program {
             count: 0,
             hot,
             tier,
+            loops,
             taken: UNKNOWN,
             next: UNKNOWN,
         });

@@ -170,6 +170,9 @@ pub struct Wave {
     pub is_watched: bool,
     /// Runs of native code that were done to their end, and not yet set off against others.
     pub finished: u32,
+    /// Executions of a block that leads to itself which native code may add to the one under way, and those that it has.
+    pub may_turn: u32,
+    pub turned: u32,
 }
 
 impl Wave {
@@ -177,6 +180,12 @@ impl Wave {
     #[cfg(target_arch = "x86_64")]
     pub(crate) const STORED_BEHIND_RECENT: i64 =
         std::mem::offset_of!(Wave, has_stored) as i64 - std::mem::offset_of!(Wave, recent) as i64;
+    /// The same to [`Wave::may_turn`] and to [`Wave::turned`].
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const TURNS_BEHIND_RECENT: [i64; 2] = [
+        std::mem::offset_of!(Wave, may_turn) as i64 - std::mem::offset_of!(Wave, recent) as i64,
+        std::mem::offset_of!(Wave, turned) as i64 - std::mem::offset_of!(Wave, recent) as i64,
+    ];
 
     /// A wave with all registers zero and no memory.
     pub fn new() -> Wave {
@@ -210,6 +219,8 @@ impl Wave {
             observer: None,
             is_watched: false,
             finished: 0,
+            may_turn: 0,
+            turned: 0,
         };
         for code in scalar::FIRST_CONST..=scalar::LAST_CONST {
             wave.s[usize::from(code)] = inline_constant32(code).unwrap_or(0);

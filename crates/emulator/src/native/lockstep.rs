@@ -170,11 +170,12 @@ fn runs_of_the_corpus_compute_what_the_interpreter_does() {
                 while at < ops.len() && runs < most_runs {
                     let wave64 = target.default_wave() == WaveSize::W64;
                     let mode = MODES[usize::from(runs % 4 == 3)];
-                    let terms = Terms { wave64, flushes: mode.flushes32(), scatters: machine.wide, global: true };
+                    let terms =
+                        Terms { wave64, flushes: mode.flushes32(), scatters: machine.wide, global: true, loops: false };
                     let (end, _) = phase::next_run(&ops, at, terms);
                     let run = &ops[at..end];
                     at = end.max(phase::after_instruction(&ops, at));
-                    let Some(native) = native_on(machine, run, wave64, mode) else { continue };
+                    let Some(native) = native_on(machine, run, wave64, mode, false) else { continue };
                     (runs, micro_ops) = (runs + 1, micro_ops + run.len() - native.ops.len());
                     for held in [Held::Anything, Held::Offsets, Held::Addresses] {
                         compare(target, machine, run, &native, runs as u64, held, mode);

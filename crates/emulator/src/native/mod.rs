@@ -49,7 +49,7 @@ use crate::op::{Op, level};
 const HOT: u64 = 400;
 /// Micro-ops of one run at most.
 const LONGEST: usize = 160;
-/// Micro-ops that are worth a call.
+/// Micro-ops that are worth a call, a branch back to them included.
 const SHORTEST: usize = 3;
 /// Bytes of native code that a process has at most.
 const MOST_BYTES: usize = 64 << 20;
@@ -89,13 +89,15 @@ impl Drop for Native {
     }
 }
 
-/// The native form of a block without probes, if it has one that is worth having. `mode` is that of a wave that runs it.
-pub fn native_block(ops: &[Op], wave64: bool, mode: Mode) -> Option<Native> {
-    native_on(machine()?, ops, wave64, mode)
+/// The native form of a block without probes, if it has one that is worth having. `mode` is that of a wave that runs it;
+/// `loops`: its branch, if it is taken, leads to the block itself.
+pub fn native_block(ops: &[Op], wave64: bool, mode: Mode, loops: bool) -> Option<Native> {
+    native_on(machine()?, ops, wave64, mode, loops)
 }
 
-fn native_on(machine: Machine, ops: &[Op], wave64: bool, mode: Mode) -> Option<Native> {
-    native_with(machine, ops, Terms { wave64, flushes: mode.flushes32(), scatters: machine.wide, global: true })
+fn native_on(machine: Machine, ops: &[Op], wave64: bool, mode: Mode, loops: bool) -> Option<Native> {
+    let scatters = machine.wide;
+    native_with(machine, ops, Terms { wave64, flushes: mode.flushes32(), scatters, global: true, loops })
 }
 
 fn native_with(machine: Machine, ops: &[Op], terms: Terms) -> Option<Native> {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::LONGEST;
-use super::forms::{self, Scalar, Store};
+use super::forms::{self, Branch, Scalar, Store};
 use super::graph::Graph;
 use crate::op::{Kind, Op};
 
@@ -19,6 +19,8 @@ pub enum What {
     Lanes(Graph),
     Store(Store),
     Scalar(Scalar),
+    /// Back to the run's beginning, or out of it.
+    Branch(Branch),
     /// What the wave has stored is seen by all before what comes next ([`crate::scalar::wait`]).
     Fence,
 }
@@ -49,6 +51,8 @@ pub struct Terms {
     pub scatters: bool,
     /// Accesses to device memory are native.
     pub global: bool,
+    /// The last micro-op is a branch to the first one.
+    pub loops: bool,
 }
 
 impl Terms {
@@ -68,6 +72,16 @@ pub fn next_run(ops: &[Op], start: usize, terms: Terms) -> (usize, Vec<Phase>) {
         }
         let Some(op) = ops.get(at) else { break };
         let end = after_instruction(ops, at);
+        if terms.loops
+            && start == 0
+            && end == ops.len()
+            && end == at + 1
+            && let Some(branch) = forms::branch(op, terms.wave64)
+        {
+            phases.push(Phase { ops: at..end, what: What::Branch(branch) });
+            at = end;
+            break;
+        }
         match What::of(op, terms.scatters).filter(|_| end == at + 1 && !terms.excludes(op)) {
             Some(what) => phases.push(Phase { ops: at - start..end - start, what }),
             None => break,

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
+use super::emit::OUT;
 use super::forms::writes_mask;
 use super::machine::Machine;
 use super::pages::Pages;
@@ -100,7 +101,7 @@ impl Run {
     /// What is done where the code was left too often.
     #[inline(never)]
     fn give_up(&self, w: &mut Wave) -> Flow {
-        let make = || native_with(self.machine, &self.ops, Terms { global: false, ..self.terms });
+        let make = || native_with(self.machine, &self.ops, Terms { global: false, loops: false, ..self.terms });
         let Some(rest) = self.rest.get_or_init(|| if self.is_global { make() } else { None }) else {
             return self.interpret(w, 0);
         };
@@ -181,9 +182,13 @@ fn run(w: &mut Wave, op: &Op) -> Flow {
     // and what the wave remembers of memory where it has found that to be, which other threads access by atomics only, and
     // so does the host's processor each word of a vector. It writes whether the wave has stored, too.
     let left = unsafe { entry(rows, scalars, vectors, lds, len, &raw mut (*wave).recent) };
-    if left == 0 {
+    if left == 0 || left & OUT == OUT {
         w.finished = (w.finished + 1).min(MOST_FINISHED);
-        return Flow::Next;
+        return match left >> 24 {
+            _ if left == 0 => Flow::Next,
+            0 => Flow::Fall,
+            _ => Flow::Taken,
+        };
     }
     run.finish(w, left as usize >> 8, (vectors - (left & 0xff)) * lanes)
 }

@@ -9,13 +9,18 @@
 //!
 //! The code is a function of the System V convention: RDI the first row, RSI the scalar registers, EDX the vectors of
 //! lanes that there are to do, RCX and R8D the workgroup's LDS and its bytes, R9 the allocations that the wave remembers.
-//! It gives 0, or in the low byte the vectors that are left of a phase, and above it which one: a result there is a NaN, an
+//! A run may end in a branch to its own beginning, which it takes by itself as often as the wave says ([`branch`]).
+//! It gives 0, or [`OUT`], or in the low byte the vectors that are left of a phase, and above it which one: a result there is a NaN, an
 //! address is outside of LDS or of what the wave remembers, or lies otherwise than the code can do. R10 leads to the pieces of
 //! masks, RBX to the allocations, EBP holds how many bytes are to be found there, R12 leads to where they were found.
 
 mod body;
+mod branch;
 mod global;
 mod lds;
+mod node;
+mod registers;
+mod results;
 mod scalar;
 mod store;
 
@@ -41,6 +46,9 @@ const VECTORS: usize = 8;
 const EXEC: Register = Register::K3;
 /// One bit for each lane with an odd number.
 const ODD_LANES: u32 = 0xaaaa;
+
+/// In the low byte of the answer: the run has ended in a branch. Above 24 bits: whether that is taken.
+pub const OUT: u32 = 0xff;
 
 /// Why no code was made.
 #[derive(Debug)]
@@ -75,7 +83,7 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
     let has_places = phases.iter().any(|phase| match &phase.what {
         What::Lanes(graph) => !graph.places().is_empty(),
         What::Store(store) => store.space != Space::Lds,
-        What::Scalar(_) | What::Fence => false,
+        What::Scalar(_) | What::Fence | What::Branch(_) => false,
     });
     let changes_exec = phases.iter().any(|phase| matches!(&phase.what, What::Scalar(it) if it.writes_exec()));
     let mut finders = [0; 2];
@@ -91,6 +99,7 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
         }
         *entry = asm.at;
         frame.enter(&mut asm)?;
+        let top = asm.at;
         for (number, phase) in phases.iter().enumerate() {
             match &phase.what {
                 What::Scalar(it) => {
@@ -99,6 +108,10 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
                 }
                 What::Fence => {
                     fence(&mut asm)?;
+                    continue;
+                }
+                What::Branch(it) => {
+                    branch::emit(&mut asm, *it, top, leave)?;
                     continue;
                 }
                 What::Lanes(_) | What::Store(_) => {}
@@ -133,7 +146,7 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
                     }
                     .all()?;
                 }
-                What::Scalar(_) | What::Fence => {}
+                What::Scalar(_) | What::Fence | What::Branch(_) => {}
             }
         }
         asm.put(Instruction::with2(Code::Xor_r32_rm32, Register::EAX, Register::EAX))?;

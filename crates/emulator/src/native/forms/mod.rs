@@ -1,5 +1,6 @@
 //! What each operation computes, as nodes of a [`Graph`]: those that have a native form.
 
+mod branch;
 mod compare;
 mod float;
 mod integer;
@@ -7,6 +8,7 @@ mod memory;
 mod operation;
 mod scalar;
 
+pub use branch::{Branch, branch};
 pub use memory::{Space, Store, store};
 pub use scalar::{Logic, Scalar, ScalarForm, Source, When, scalar_form};
 

@@ -1,0 +1,177 @@
+//! The host's instructions for a node of a graph.
+
+use iced_x86::{Code, Instruction, Register};
+
+use super::super::graph::{Binary, Node, Value};
+use super::super::machine::Machine;
+use super::body::{Body, Operand};
+use super::{ODD_LANES, TooLarge, masked};
+
+impl Body<'_> {
+    pub(super) fn node(&mut self, at: usize) -> Result<(), TooLarge> {
+        self.pinned.clear();
+        match self.graph.nodes[at] {
+            Node::Binary(op, a, b) => {
+                let swap = op.commutes() && a != b && self.is_best_in_memory(a) && !self.is_best_in_memory(b);
+                let (a, b) = if swap { (b, a) } else { (a, b) };
+                let (from, place) = (self.vector(a)?, self.place(b)?);
+                if let Some(code) = self.machine.binary(op) {
+                    let to = self.target(at)?;
+                    return self.three(code, to, from, place);
+                }
+                if !self.machine.wide {
+                    return self.below(at, from, place);
+                }
+                let (code, predicate) = match op {
+                    Binary::Equal => (Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8, 0),
+                    Binary::Below => (Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, 1),
+                    _ => (Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8, 6),
+                };
+                self.four(code, Register::K1, from, place, predicate)?;
+                self.words_of_k1(at)
+            }
+            Node::CompareD(predicate, a, b) => {
+                let (from, place) = (self.vector(a)?, self.place(b)?);
+                let code = self.machine.compare_double();
+                if self.machine.wide {
+                    self.four(code, Register::K1, from, place, predicate.into())?;
+                    let to = self.target(at)?;
+                    return self.put(Instruction::with2(Code::EVEX_Vpmovm2q_zmm_kr, to, Register::K1));
+                }
+                let to = self.target(at)?;
+                self.four(code, to, from, place, predicate.into())
+            }
+            Node::Join { second, low, high } => {
+                let (low, high) = (self.vector(low)?, self.place(high)?);
+                let to = self.target(at)?;
+                self.three(self.machine.join(second), to, low, high)
+            }
+            Node::Split { high, first, second } => {
+                let (first, second) = (self.vector(first)?, self.place(second)?);
+                let to = self.target(at)?;
+                let which = if high { Machine::HIGH } else { Machine::LOW };
+                self.four(self.machine.split(), to, first, second, which)
+            }
+            Node::MulHigh { signed, a, b } => self.mul_high(at, signed, a, b),
+            Node::SignedOfFloat(a) => {
+                let from = self.vector(a)?;
+                let to = self.target(at)?;
+                self.put(Instruction::with2(self.machine.signed_of_float(), to, from))
+            }
+            Node::Integral(a, how) => {
+                let from = self.vector(a)?;
+                let to = self.target(at)?;
+                self.put(Instruction::with3(self.machine.integral(), to, from, i32::from(how)))
+            }
+            Node::CompareF(predicate, a, b) => {
+                let (from, place) = (self.vector(a)?, self.place(b)?);
+                if self.machine.wide {
+                    let code = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
+                    self.four(code, Register::K1, from, place, predicate.into())?;
+                    return self.words_of_k1(at);
+                }
+                let to = self.target(at)?;
+                self.four(Code::VEX_Vcmpps_ymm_ymm_ymmm256_imm8, to, from, place, predicate.into())
+            }
+            Node::Shift(op, a, by) => {
+                let from = self.vector(a)?;
+                let to = self.target(at)?;
+                self.put(Instruction::with3(self.machine.shift(op), to, from, i32::from(by)))
+            }
+            Node::FloatOfSigned(a) => {
+                let from = self.vector(a)?;
+                let to = self.target(at)?;
+                self.put(Instruction::with2(self.machine.float_of_signed(), to, from))
+            }
+            Node::Select { mask, yes, no } => {
+                let (mask, no, yes) = (self.vector(mask)?, self.vector(no)?, self.vector(yes)?);
+                if self.machine.wide {
+                    self.put(Instruction::with2(Code::EVEX_Vpmovd2m_kr_zmm, Register::K1, mask))?;
+                    let to = self.target(at)?;
+                    let blend = Instruction::with3(Code::EVEX_Vblendmps_zmm_k1z_zmm_zmmm512b32, to, no, yes);
+                    return self.put(masked(blend, Register::K1));
+                }
+                let to = self.target(at)?;
+                self.put(Instruction::with4(Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm, to, no, yes, mask))
+            }
+            Node::Fma(a, b, c) | Node::FmaD(a, b, c) => self.fma(at, a, b, c),
+            Node::Lds { address, offset } => self.lds(at, address, offset),
+            Node::Global { place, offset } => self.global(at, place, offset),
+            Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_) => Ok(()),
+        }
+    }
+
+    /// Whether `a < b`, unsigned: not where the larger one is `a`.
+    fn below(&mut self, at: usize, a: Register, b: Operand) -> Result<(), TooLarge> {
+        let (most, ones) = (self.passing(0), self.plan.pool.place(!0)?);
+        self.three(Code::VEX_Vpmaxud_ymm_ymm_ymmm256, most, a, b)?;
+        self.put(Instruction::with3(Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, most, most, a))?;
+        let to = self.target(at)?;
+        let ones = self.constant(ones);
+        self.put(Instruction::with2(self.machine.broadcast(), to, ones))?;
+        self.put(Instruction::with3(Code::VEX_Vpandn_ymm_ymm_ymmm256, to, most, to))
+    }
+
+    /// Products of the even words, whose upper halves go down one place, and of the odd ones.
+    fn mul_high(&mut self, at: usize, signed: bool, a: Value, b: Value) -> Result<(), TooLarge> {
+        let (a, b) = (self.vector(a)?, self.vector(b)?);
+        let (even, odd) = (self.passing(if self.machine.wide { 1 } else { 2 }), self.passing(0));
+        let (multiply, shift) = (self.machine.multiply_even(signed), self.machine.shift64());
+        self.put(Instruction::with3(shift, odd, a, 32))?;
+        self.put(Instruction::with3(shift, even, b, 32))?;
+        self.put(Instruction::with3(multiply, odd, odd, even))?;
+        self.put(Instruction::with3(multiply, even, a, b))?;
+        self.put(Instruction::with3(shift, even, even, 32))?;
+        let to = self.target(at)?;
+        if !self.machine.wide {
+            return self.put(Instruction::with4(Code::VEX_Vpblendd_ymm_ymm_ymmm256_imm8, to, even, odd, 0xaa));
+        }
+        let alternate = self.constant(self.plan.pool.place(ODD_LANES)?);
+        self.put(Instruction::with2(Code::VEX_Kmovw_kr_km16, Register::K1, alternate))?;
+        let blend = Instruction::with3(Code::EVEX_Vpblendmd_zmm_k1z_zmm_zmmm512b32, to, even, odd);
+        self.put(masked(blend, Register::K1))
+    }
+
+    /// The lanes of K1 as words.
+    fn words_of_k1(&mut self, at: usize) -> Result<(), TooLarge> {
+        let to = self.target(at)?;
+        self.put(Instruction::with2(Code::EVEX_Vpmovm2d_zmm_kr, to, Register::K1))
+    }
+
+    /// The instruction writes one of its operands: the addend or a factor that is used no more, or else a copy.
+    fn fma(&mut self, at: usize, a: Value, b: Value, c: Value) -> Result<(), TooLarge> {
+        let double = matches!(self.graph.nodes[at], Node::FmaD(..));
+        let same = |v: Value| [a, b, c].iter().filter(|&&other| other == v).count();
+        let dies = |body: &Self, v: Value| same(v) == 1 && body.uses[v.0 as usize].len() == 1;
+        let (a, b) = if dies(self, b) && !dies(self, a) { (b, a) } else { (a, b) };
+        if !dies(self, c) && dies(self, a) {
+            let (first, second) = (self.register(a)?, self.vector(b)?);
+            let third = self.place(c)?;
+            let to = self.machine.vector(first);
+            self.three(self.machine.fma213(double), to, second, third)?;
+            [a, b, c].into_iter().for_each(|source| self.used(source));
+            self.hold(Value(at as u32), first);
+            return Ok(());
+        }
+        let (a, b) = if a != b && self.is_best_in_memory(a) { (b, a) } else { (a, b) };
+        let second = self.vector(a)?;
+        let register = if dies(self, c) {
+            self.register(c)?
+        } else {
+            let from = self.place(c)?;
+            let register = self.free()?;
+            self.pinned.push(register);
+            let to = self.machine.vector(register);
+            match from {
+                Operand::Register(from) => self.put(Instruction::with2(self.machine.load(), to, from))?,
+                Operand::Memory(from) => self.put(Instruction::with2(self.machine.load(), to, from))?,
+            }
+            register
+        };
+        let third = self.place(b)?;
+        self.three(self.machine.fma231(double), self.machine.vector(register), second, third)?;
+        [a, b, c].into_iter().for_each(|source| self.used(source));
+        self.hold(Value(at as u32), register);
+        Ok(())
+    }
+}
