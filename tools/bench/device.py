@@ -51,11 +51,16 @@ def arithmetic() -> dict[str, dict]:
     module, unit = _load(HERE / "valu.hip"), "M wave64 VALU instructions/s, one core"
     full, partial = _valu(module, 64, 200_000), _valu(module, 40, 100_000)
     strict = _valu(module, 64, 50_000, strict=True)
+    short = _load(HERE / "loop.hip")
+    turns = _fastest(lambda: short.run("loop", grid=64, block=64, args=[np.zeros(64, np.uint32), np.uint32(200_000)]))
     narrow = {p: _valu(_load(HERE / "valu.hip", processor=p), 32, 200_000) for p in NARROW}
     plain_cost, strict_cost = full.seconds / full.instructions, strict.seconds / strict.instructions
     return {
         "emulate": _bound(_rate(full, "v_"), 60, unit),
         "emulate, EXEC partial": _bound(_rate(partial, "v_"), 25, unit),
+        "emulate, a loop of six instructions": _bound(
+            turns.instructions / turns.seconds / 1e6, 100, "M instructions/s, one core"
+        ),
         **{
             f"emulate, waves of 32 lanes, {processor}": _bound(_rate(run, "v_"), 60, "M wave32 VALU instructions/s, one core")
             for processor, run in narrow.items()
