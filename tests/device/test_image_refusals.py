@@ -75,8 +75,8 @@ def test_what_is_refused_names_its_field(target: str, wave: int) -> None:
 @pytest.mark.parametrize(
     ("line", "why"),
     [
-        ("image_sample v[8:11], v[4:5], s[52:59], s[60:63] dmask:0xf dim:SQ_RSRC_IMG_2D", "how a texture is filtered"),
-        ("image_gather4 v[8:11], v[4:5], s[52:59], s[60:63] dmask:0x1 dim:SQ_RSRC_IMG_2D", "how a texture is filtered"),
+        ("image_sample_b v[8:11], v[4:6], s[52:59], s[60:63] dmask:0xf dim:SQ_RSRC_IMG_2D", "of textures, image_sample,"),
+        ("image_gather4 v[8:11], v[4:5], s[52:59], s[60:63] dmask:0x1 dim:SQ_RSRC_IMG_2D", "which texels are gathered"),
         ("image_get_lod v[8:9], v[4:5], s[52:59], s[60:63] dmask:0x3 dim:SQ_RSRC_IMG_2D", "how a level of detail"),
         ("image_msaa_load v[8:11], v[4:6], s[52:59] dmask:0x1 dim:SQ_RSRC_IMG_2D_MSAA", "several samples"),
         ("image_bvh_intersect_ray v[8:11], v[16:26], s[52:55]", "rays are not traced"),

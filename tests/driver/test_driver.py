@@ -118,7 +118,7 @@ MISTAKES = {
     "abort_in_kernel": ("trap 2 is raised", "HSA_STATUS_ERROR_EXCEPTION"),
     "trap": (r"kernel traps\(\): trap 2 is raised.*mistakes.hip:\d+", "HSA_STATUS_ERROR_EXCEPTION"),
     "illegal_instruction": (r"kernel illegal\(\)", "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"),
-    "reads_a_texture": ("image_sample is not modelled", "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"),
+    "reads_an_unknown_image": ("image_load: the resource's TYPE 0x1 is not modelled", "HSA_STATUS_ERROR_ILLEGAL_INSTRUCTION"),
     "endless": ("stopped after", "HSA_STATUS_ERROR_EXCEPTION"),
 }
 

@@ -64,7 +64,7 @@
 //! of them an instruction means depends on MODE, by which blocks are told apart besides their address. Strict mode does
 //! not judge waits for the answers of s_sendmsg_rtn, of a barrier's state, or for what its signals bring to SCC.
 //!
-//! What is not there (docs/audit/device-coverage.md has every name): GDS, samplers, exports, traps. An
+//! What is not there (docs/audit/device-coverage.md has every name): GDS, mip levels of textures, exports, traps. An
 //! instruction that is not implemented stops the launch with its name and address.
 //!
 //! | module | one idea |

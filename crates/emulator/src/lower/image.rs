@@ -33,6 +33,7 @@ impl Builder {
             match operand.field {
                 Field::Vdata => (op.dst, op.src[1]) = (place()?, place()?),
                 Field::Srsrc => resource = code_of(range.first),
+                Field::Ssamp => op.ssrc = code_of(range.first).ok_or_else(|| absent(info))?,
                 _ => {
                     for row in place()?..place()? + u16::from(range.count) {
                         if address < 4 {
@@ -64,7 +65,8 @@ pub(super) fn absent(info: &OpcodeInfo) -> String {
         base if base.contains("_bvh") => "rays are not traced",
         "image_get_lod" => "how a level of detail is computed is not documented",
         base if base.contains("_msaa_") => "images with several samples for a texel are laid out in tiles only",
-        _ => "how a texture is filtered is not documented",
+        base if base.contains("_gather4") => "which texels are gathered is not documented to the bit",
+        _ => "of textures, image_sample, image_sample_l and image_sample_lz are",
     };
     format!("{} is not modelled: {why}", info.mnemonic)
 }

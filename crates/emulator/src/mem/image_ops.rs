@@ -1,7 +1,7 @@
-//! Image instructions without a sampler.
+//! Image instructions. [`super::image_sample`] has those with a sampler.
 //!
 //! Micro-op: `sdst` the resource's first scalar, `dst` and `src[1]` the data's row, `imm` the rows of the address, sixteen
-//! bits each, `imm2` a [`Form`].
+//! bits each, `imm2` a [`Form`], `ssrc` the sampler's first scalar.
 //!
 //! Sources, beside those of [`super::image`]: LLVM (operands, packing of A16 and D16, that TFE's register is set by a
 //! failure alone, that a store sets components that DMASK leaves out to zero, on gfx12 to X: FeatureDefaultComponentZero
@@ -12,6 +12,7 @@
 use super::access::{self, Addresses, Rows};
 use super::atomic::Atomic;
 use super::image::{Image, Layout, Shape};
+use super::image_sample;
 use super::image_texels as texels;
 use super::{Action, lanes};
 use crate::error::FaultKind;
@@ -25,6 +26,7 @@ pub enum Kind {
     Load(Texel),
     Store(Texel),
     Atomic(Atomic),
+    Sample,
     /// `image_get_resinfo`: the size of a mip level, and how many there are.
     Size,
 }
@@ -41,7 +43,7 @@ pub enum Texel {
 
 /// All instructions: the name, whether the address ends in a mip level, and what it does.
 const OPERATIONS: &[(&str, bool, Kind)] = {
-    use Kind::{Atomic as A, Load, Size, Store};
+    use Kind::{Atomic as A, Load, Sample, Size, Store};
     use Texel::{Converted, Raw, RawSigned};
     &[
         ("image_load", false, Load(Converted)),
@@ -55,6 +57,9 @@ const OPERATIONS: &[(&str, bool, Kind)] = {
         ("image_store_pck", false, Store(Raw)),
         ("image_store_mip_pck", true, Store(Raw)),
         ("image_get_resinfo", false, Size),
+        ("image_sample", false, Sample),
+        ("image_sample_l", true, Sample),
+        ("image_sample_lz", false, Sample),
         ("image_atomic_swap", false, A(Atomic::Swap)),
         ("image_atomic_cmpswap", false, A(Atomic::CmpSwap)),
         ("image_atomic_add", false, A(Atomic::Add)),
@@ -127,7 +132,7 @@ impl Form {
 }
 
 /// The addresses of all lanes, in words: coordinates, and behind them perhaps a mip level.
-type Words = [[u32; 64]; 4];
+pub type Words = [[u32; 64]; 4];
 
 /// Reads `count` words of the lanes' addresses; on gfx9 from registers behind the named one.
 fn address(w: &mut Wave, op: &Op, form: Form, count: usize) -> Result<Words, String> {
@@ -187,7 +192,7 @@ fn run(w: &mut Wave, op: &Op, form: Form) -> Result<Flow, String> {
         sizes(w, op, form, image.as_ref(), &levels);
         return Ok(Flow::Next);
     }
-    if form.has(Form::NORMALISED) {
+    if form.has(Form::NORMALISED) && kind != Kind::Sample {
         return Err("UNORM 0 is not modelled".into());
     }
     let Some(image) = image else {
@@ -195,6 +200,12 @@ fn run(w: &mut Wave, op: &Op, form: Form) -> Result<Flow, String> {
     };
     let named = check_shape(w, form, image.shape)?;
     let layout = image.layout(w.memory.host().is_some()).map_err(of_resource)?;
+    if kind == Kind::Sample {
+        check_sampled(form, &image)?;
+        let words = address(w, op, form, named)?;
+        check_slices(w, &image, &words[image.shape.coordinates()..named])?;
+        return image_sample::sample(w, op, form, &image, &layout, &words);
+    }
     let words = address(w, op, form, named + usize::from(with_level))?;
     check_slices(w, &image, &words[image.shape.coordinates()..named])?;
     let at = places(w, &image, &layout, &words, with_level.then_some(named));
@@ -202,8 +213,25 @@ fn run(w: &mut Wave, op: &Op, form: Form) -> Result<Flow, String> {
         Kind::Load(texel) => texels::load(w, op, form, &image, &layout, texel, &at),
         Kind::Store(texel) => texels::store(w, op, form, &image, &layout, texel, &at),
         Kind::Atomic(atomic) => perform(w, op, form, &layout, atomic, &at),
-        Kind::Size => Ok(Flow::Next),
+        Kind::Sample | Kind::Size => Ok(Flow::Next),
     }
+}
+
+/// What a sampler is not modelled with.
+fn check_sampled(form: Form, image: &Image) -> Result<(), String> {
+    if form.has(Form::A16) {
+        return Err("coordinates of 16 bits are not modelled".into());
+    }
+    if image.shape == Shape::Cube {
+        return Err("a cube is not modelled: how its edges are filtered is not documented".into());
+    }
+    if image.levels() != 1 {
+        return Err(format!(
+            "{} levels of detail are not modelled: how one is chosen is not documented",
+            image.levels()
+        ));
+    }
+    Ok(())
 }
 
 /// The instruction and the resource have to agree about the kind of image, except that the copying kernels of AMD's ROCclr

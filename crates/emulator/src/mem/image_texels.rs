@@ -20,23 +20,23 @@ use crate::wave::{Row, Wave};
 
 /// What a component is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Select {
+pub enum Select {
     Zero,
     One,
     Component(usize),
 }
 
 /// The components of the instruction that have registers, by number.
-fn components(form: Form) -> impl Iterator<Item = usize> {
+pub fn components(form: Form) -> impl Iterator<Item = usize> {
     (0..4).filter(move |k| form.dmask() >> k & 1 != 0)
 }
 
 /// The register and the shift of the `k`th component that has one.
-fn register(form: Form, k: usize) -> (u16, u32) {
+pub fn register(form: Form, k: usize) -> (u16, u32) {
     if form.has(Form::D16) { (k as u16 / 2, 16 * (k as u32 % 2)) } else { (k as u16, 0) }
 }
 
-fn select(image: &Image, format: DataFormat, component: usize) -> Result<Select, String> {
+pub fn select(image: &Image, format: DataFormat, component: usize) -> Result<Select, String> {
     match image.selects() >> (3 * component) & 7 {
         0 => Ok(Select::Zero),
         1 => Ok(Select::One),
@@ -67,7 +67,7 @@ fn format_of(form: Form, layout: &Layout, image: &Image, texel: Texel) -> Result
 }
 
 /// Puts a component into its register.
-fn put(w: &mut Wave, op: &Op, form: Form, k: usize, lane: usize, value: u32) {
+pub fn put(w: &mut Wave, op: &Op, form: Form, k: usize, lane: usize, value: u32) {
     let (row, shift) = register(form, k);
     let kept = if shift == 0 { w.kept } else { !0 };
     let out = &mut w.row_mut(op.dst + row).0[lane];
@@ -75,7 +75,7 @@ fn put(w: &mut Wave, op: &Op, form: Form, k: usize, lane: usize, value: u32) {
 }
 
 /// The launch's observer hears of the access.
-fn watch(w: &mut Wave, stores: bool, bytes: u64, at: &Addresses) {
+pub fn watch(w: &mut Wave, stores: bool, bytes: u64, at: &Addresses) {
     if !w.is_watched || at.mask == 0 {
         return;
     }
@@ -90,7 +90,7 @@ fn watch(w: &mut Wave, stores: bool, bytes: u64, at: &Addresses) {
 }
 
 /// The upper half of the last register of an odd number of halves.
-fn leave_half(w: &mut Wave, op: &Op, form: Form) {
+pub fn leave_half(w: &mut Wave, op: &Op, form: Form) {
     let count = form.dmask().count_ones() as u16;
     if form.has(Form::D16) && !count.is_multiple_of(2) && w.kept != 0 {
         let exec = w.exec();
@@ -146,7 +146,7 @@ pub fn load(
     Ok(Flow::Next)
 }
 
-fn unknown(what: &str) -> String {
+pub fn unknown(what: &str) -> String {
     format!("{what} is not modelled, as it is not documented")
 }
 
@@ -219,7 +219,7 @@ fn low_bits(bits: u8) -> u32 {
 pub fn nothing(w: &mut Wave, op: &Op, form: Form, kind: Kind) -> Result<Flow, String> {
     let exec = w.exec();
     match kind {
-        Kind::Load(_) => {
+        Kind::Load(_) | Kind::Sample => {
             leave_half(w, op, form);
             for lane in lanes(exec) {
                 (0..form.dmask().count_ones() as usize).for_each(|k| put(w, op, form, k, lane, 0));
@@ -235,7 +235,7 @@ pub fn nothing(w: &mut Wave, op: &Op, form: Form, kind: Kind) -> Result<Flow, St
 }
 
 /// A texel's place in the host's memory; `None` if strict mode has been told that it has none.
-fn find(w: &mut Wave, lane: usize, address: u64, bytes: u64, stores: bool) -> Result<Option<HostPtr>, Flow> {
+pub fn find(w: &mut Wave, lane: usize, address: u64, bytes: u64, stores: bool) -> Result<Option<HostPtr>, Flow> {
     let memory = std::sync::Arc::clone(&w.memory);
     let bad = match memory.resolve(&mut w.recent, address, bytes, stores) {
         Ok(p) => return Ok(Some(p)),
@@ -253,7 +253,7 @@ fn find(w: &mut Wave, lane: usize, address: u64, bytes: u64, stores: bool) -> Re
     }
 }
 
-fn read(p: HostPtr, bytes: u64) -> u128 {
+pub fn read(p: HostPtr, bytes: u64) -> u128 {
     let mut data = [0; 16];
     p.read(&mut data[..bytes as usize]);
     u128::from_le_bytes(data)

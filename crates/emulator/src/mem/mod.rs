@@ -21,6 +21,7 @@ pub mod gws;
 pub mod image;
 pub mod image_format;
 pub mod image_ops;
+mod image_sample;
 pub mod image_texels;
 pub mod image_tiles;
 pub mod lds_barrier;

@@ -1,0 +1,40 @@
+"""Textures that HIP programs sample, on both runtimes: by points and linearly, wrapped, mirrored, clamped and with a border."""
+
+from __future__ import annotations
+
+import pytest
+import rocm
+
+CASES = ("line", "plane", "volume", "lines", "planes")
+#: HIP 5.2.3 itself refuses to copy into layers of lines (hipErrorInvalidValue).
+CASES_5 = [case for case in CASES if case != "lines"]
+#: HIP 7.2.4 itself refuses to make these textures on gfx90a.
+NOT_ON_GFX90A = ("volume", "lines", "planes")
+#: RDNA2 to RDNA4 have arrays in tiles under ROCm 7, which are refused (docs/limits.md); rows in memory are as they are.
+IN_MEMORY = ("gfx906", "gfx90a", "gfx1030", "gfx1100", "gfx1201")
+
+
+@pytest.mark.parametrize("case", CASES_5)
+def test_a_sampled_texture_is_what_hips_formulas_say(case):
+    rocm.need("hipcc")
+    for target in ("gfx906", "gfx90a", "gfx1030"):
+        program = rocm.hip("textures", targets=("gfx906", "gfx90a", "gfx1030"))
+        assert f"{case}: passed" in rocm.passes(program, case, target=target), target
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_sampled_texture_is_what_hips_formulas_say_on_rocm_7(case):
+    rocm.need_rocm7()
+    program = rocm.hip7("textures", IN_MEMORY)
+    assert f"{case}: passed" in rocm.passes(program, case, target="gfx906")
+    done = rocm.mock(program, case, target="gfx90a")
+    if case in NOT_ON_GFX90A:
+        assert "hipCreateTextureObject" in done.stderr and "operation not supported" in done.stderr, done.stderr
+    else:
+        assert f"{case}: passed" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("target", IN_MEMORY)
+def test_a_sampled_texture_of_rows_in_memory_is_what_hips_formulas_say(target):
+    rocm.need_rocm7()
+    assert "in_memory: passed" in rocm.passes(rocm.hip7("textures", IN_MEMORY), "in_memory", target=target)
