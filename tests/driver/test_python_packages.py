@@ -66,10 +66,12 @@ def test_package_is_right(package, target):
 @pytest.mark.parametrize("package, target", [*((package, "gfx942") for package in RIGHT), ("opencl", "gfx1201")])
 def test_a_tool_counts_what_the_device_counts(package, target, tmp_path):
     alone = run(package, target, "--log")
-    retired = re.findall(r"has retired (\d+) instructions of the kernel (?!at 0x|__amd_rocclr_)", alone.stderr)
+    # Waves that print try again where they race for room, in this run or in the other.
+    retired = re.findall(r"has retired (\d+) instructions of the kernel (?!at 0x|__amd_rocclr_|say)", alone.stderr)
     done = run(package, target, "--tool", "instr_count", "--json", str(tmp_path / "counts.json"))
     right(package, alone), right(package, done)
     processes = json.loads((tmp_path / "counts.json").read_text())["processes"]
     kernels = [k for p in processes for o in p["objects"] for k in o["kernels"] if not k["name"].startswith("__amd_rocclr_")]
     assert kernels and all(k["instrumented"] == k["launches"] for k in kernels), kernels
-    assert sum(k["tools"]["instr_count"]["instructions"] for k in kernels) == sum(map(int, retired))
+    counted = [k["tools"]["instr_count"]["instructions"] for k in kernels if k["name"] != "say"]
+    assert sum(counted) == sum(map(int, retired))
