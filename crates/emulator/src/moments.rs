@@ -72,10 +72,10 @@ impl Moments {
         event - self.before(event).map_or(0, Moment::event) >= gap
     }
 
-    /// One more, which it took some time to make.
-    pub fn add(&mut self, moment: Moment, took: Duration) {
+    /// One more, which it took some time to make; `is_near` if the launch was on its way to an event, where they lie close.
+    pub fn add(&mut self, moment: Moment, took: Duration, is_near: bool) {
         let (here, ran) = (moment.event(), self.done.elapsed().saturating_sub(took));
-        if self.adapts && took * PART > ran {
+        if self.adapts && !is_near && took * PART > ran {
             self.apart = self.apart.saturating_mul(2);
         }
         (self.took, self.done) = (took, Instant::now());

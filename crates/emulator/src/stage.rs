@@ -220,7 +220,8 @@ impl Stage {
         let Some(kept) = self.play.keep() else { return };
         let before = self.moments.before(event).map_or(first, |moment| &moment.image);
         let Some(image) = Image::after(Some(before), &self.play.shared.memory, MOST_KEPT) else { return };
-        self.moments.add(Moment { kept, chooser: self.chooser.clone(), image }, began.elapsed());
+        let moment = Moment { kept, chooser: self.chooser.clone(), image };
+        self.moments.add(moment, began.elapsed(), self.target.is_some());
     }
 
     /// Goes on.

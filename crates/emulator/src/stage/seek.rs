@@ -60,12 +60,12 @@ impl Stage {
         retired: u64,
         go_on: &dyn Fn() -> bool,
     ) -> Result<Option<Done>, EmuError> {
-        let own = self.play.known().iter().rev().filter(|stretch| stretch.wave == sought.wave);
+        let mut own = self.play.known().iter().rev().filter(|stretch| stretch.wave == sought.wave);
         let Some(Stretch { event, retired: before, .. }) = own.clone().find(|stretch| stretch.retired < retired) else {
             return Ok(None);
         };
         let end = event + (retired - before);
-        let first = own.last().map_or(0, |stretch| stretch.event);
+        let first = own.next_back().map_or(0, |stretch| stretch.event);
         let all = sought.masked.iter().chain(&sought.always);
         let halts = Halts { addresses: all.map(|pc| self.module.address(*pc)).collect(), memory: false };
         self.backwards(first, end, go_on, |stage, end| stage.executed_before(sought, &halts, end))
