@@ -123,8 +123,8 @@ class Shown:
         for one in known:
             reference = 0
             if one.values is not None:
-                reference = self._refer(lambda one=one: [  # type: ignore[misc]
-                    _variable(f"{one.name}[{lane}]", str(value)) for lane, value in enumerate(one.values)
+                reference = self._refer(lambda name=one.name, values=one.values: [  # type: ignore[misc]
+                    _variable(f"{name}[{lane}]", str(value)) for lane, value in enumerate(values)
                 ])  # fmt: skip
             found.append(_variable(one.name, one.text(exec), reference) | {"type": one.type, "evaluateName": f"var.{one.name}"})
         return found
