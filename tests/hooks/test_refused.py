@@ -218,7 +218,7 @@ BARRIER = """LT_HOOK void f(unsigned *p) {
         (TOO_LARGE, "a stack of more than 131072 bytes for each lane", "volatile unsigned kept[100000];", "volatile"),
         (IN_LDS, "the LDS variable together.*give the hook an lt.shared", "together[*p & 7] = 2;", "together"),
         (ELSEWHERE, "elsewhere.*, which is not in the module", "*p = elsewhere(*p);", "elsewhere"),
-        (PRINTS, r"calls printf \(puts\), which asks the application's host: include <luthier/hooks.h>", 'puts("hello");', "puts"),
+        (PRINTS, r"calls printf \(puts\), which asks the application's host: in an lt.HookLibrary, include <luthier/hooks.h>", 'puts("hello");', "puts"),
         (ASSERTS, r"calls assert \(__lt_assert\), which would end the application's kernel", "assert(*p == 3);", "assert"),
         (WRONG_TEXT, "^<hip.*error: printf: a value is not of the type that the text prints", 'printf("%f\\n", *p);', "printf"),
         (BARRIER, "the hook has s_barrier, which concerns all of the wave", 'asm volatile("s_barrier");', "asm"),

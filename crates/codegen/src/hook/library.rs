@@ -222,8 +222,8 @@ const OF_THE_HOST: &[(&str, &[&str], &str)] = &[
     (
         "printf",
         &["printf", "puts", "putchar", "vprintf", "fprintf", "__printf_alloc", "__ockl_printf", "__ockl_fprintf"],
-        "which asks the application's host: include <luthier/hooks.h>, whose printf is for hooks in HIP, or use lt.printf in a \
-         hook in Python",
+        "which asks the application's host: in an lt.HookLibrary, include <luthier/hooks.h>, whose printf is for hooks; in a \
+         hook in Python, use lt.printf",
     ),
     (
         "assert",
