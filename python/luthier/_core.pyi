@@ -870,10 +870,10 @@ class Stage:
         watchpoints: list[tuple[str, str, int, int, int, int | None]],
         findings: bool,
     ) -> dict[str, Any]:
-        """Goes on until one of these holds: ``event`` instructions in all; the wave (its workgroup's number, its own) has executed
-        so many; one is about to be executed at an address; a watchpoint; strict mode finds something."""
+        """Goes on until one of these holds: ``event`` instructions in all; the wave (its workgroup's number, its own, N) has
+        executed N; one is about to be executed at an address; a watchpoint; strict mode finds something."""
     def goto(self, event: int) -> dict[str, Any]:
-        """Goes to where so many instructions have been executed, before or behind."""
+        """Goes to where all waves together have executed ``event`` instructions, before or behind."""
     def waves(self) -> list[tuple[int, int, tuple[int, int, int], str, int, int]]:
         """Of each wave under way: its workgroup's number and its own, the workgroup's three, ``ready``, ``barrier`` or ``ended``,
         the address of its next instruction, and how many it has executed."""

@@ -234,7 +234,8 @@ impl Wave {
     pub fn note_written(&mut self, registers: &Registers) {
         self.written.iter_mut().zip(registers).for_each(|(all, more)| *all |= more);
     }
-    /// What an instruction may have changed: of a wave with so many VGPRs and AGPRs, between two instructions.
+    /// Keeps what an instruction can change in a wave that has `vgprs` VGPRs and `agprs` AGPRs. The wave is between two
+    /// instructions.
     pub fn keep(&self, vgprs: u16, agprs: u16) -> KeptRegisters {
         let rows = (rows::VGPR..rows::VGPR + vgprs.min(rows::TEMP)).chain(rows::AGPR..rows::AGPR + agprs.min(256));
         let is_set = |row: &u16| self.rows[usize::from(*row)].0.iter().any(|&value| value != 0);

@@ -111,8 +111,8 @@ impl PyStage {
         self.lock().event()
     }
 
-    /// Goes on until one of these holds: ``event`` instructions in all; the wave (its workgroup's number, its own) has executed
-    /// so many; one is about to be executed at an address; a watchpoint; strict mode finds something.
+    /// Goes on until one of these holds: ``event`` instructions in all; the wave (its workgroup's number, its own, N) has
+    /// executed N; one is about to be executed at an address; a watchpoint; strict mode finds something.
     fn resume<'py>(
         &self,
         py: Python<'py>,
@@ -142,7 +142,7 @@ impl PyStage {
         }
     }
 
-    /// Goes to where so many instructions have been executed, before or behind.
+    /// Goes to where all waves together have executed ``event`` instructions, before or behind.
     fn goto<'py>(&self, py: Python<'py>, event: u64) -> PyResult<Bound<'py, PyDict>> {
         let stopped = listening(py, || self.lock().goto(event).map_err(device_error))?;
         stopped_to_python(py, &stopped)

@@ -56,8 +56,8 @@ def add(commands: Any, strict_kinds: str) -> None:
         "--by",
         choices=("usual", "order", "pct", "preemptions", "random"),
         default="usual",
-        help="all orders of conflicting accesses, until there are no others (order); random priorities (pct); at most so many "
-        "interruptions (preemptions); long random turns (random); or order and then pct, half of the schedules each (usual)",
+        help="all orders of conflicting accesses, until there are no others (order); random priorities (pct); at most "
+        "--preemptions interruptions (preemptions); long random turns (random); or order and then pct, half of the schedules each (usual)",
     )
     explore.add_argument(
         "--depth", metavar="D", default="3", help="of pct: how often the running wave loses its priority, and one (3)"

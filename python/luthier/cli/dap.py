@@ -14,7 +14,7 @@ from .debug import stage_of
 if TYPE_CHECKING:
     from ..device.debug.stage import Stage
 
-#: What a launch configuration may have, and of which types: the options of ``luthier debug``.
+#: The options of ``luthier debug`` that a launch configuration may set, and the types that each takes.
 _KNOWN: dict[str, tuple[type, ...]] = {
     "program": (str,), "kernel": (str,), "grid": (str, int), "blocks": (str, int), "block": (str, int), "cluster": (str, int), "args": (list,),
     "lds": (int,), "strict": (bool, list), "schedule": (str,), "cooperative": (bool,), "target": (str,), "entry": (int,), "watchdog": (int,),

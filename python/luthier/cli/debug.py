@@ -68,7 +68,7 @@ class Debugger(cmd.Cmd):
         return [name.replace("_", "-") for name in super().completenames(text.replace("-", "_"), *ignored)]
 
     def run(self, lines: Sequence[str]) -> bool:
-        """Runs commands, each of which is shown; true if one of them ended the debugger."""
+        """Shows and runs each command; true if one of them ended the debugger."""
         for line in lines:
             self._say(f"{self.prompt}{line}")
             if self.onecmd(self.precmd(line)):

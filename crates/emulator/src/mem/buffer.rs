@@ -391,7 +391,7 @@ mod tests {
     const SOFFSET: u32 = 32;
     const IMM: u32 = 8;
 
-    /// A wave with its lanes' offsets in v0, data in v2 to v5 and a buffer of so many bytes in s4 to s7.
+    /// A wave. v0 holds the lanes' offsets, v2 to v5 hold data, and s4 to s7 describe a buffer of `records` bytes.
     fn wave(generation: Generation, offset: impl Fn(u32) -> u32, exec: u64, records: u32) -> (Wave, u64) {
         let mut memory = Memory::new();
         let start = memory.allocate(4 * u64::from(WORDS), true).expect("there is room");

@@ -84,8 +84,8 @@ fn transfer(w: &mut Wave, encoded: Encoded, rows: Rows, places: &[Place; COUNT])
     }
 }
 
-/// Loads or stores whole words at a base and a row of offsets, of which none may reach `limit` bytes; false, and nothing is
-/// done, if the lanes do not lie regularly, or not within it. Nothing looks at accesses of the wave.
+/// Loads or stores whole words at a base and a row of offsets, if the lanes' words lie regularly and all end within `limit`
+/// bytes behind the base; does nothing otherwise, and returns false. The caller has seen that the wave is not watched.
 #[inline(always)]
 pub fn within(w: &mut Wave, encoded: Encoded, rows: Rows, offsets: u16, base: u64, limit: u64) -> bool {
     let Some(pieces) = Pieces::of(&w.row(offsets).0, w.exec()) else { return false };

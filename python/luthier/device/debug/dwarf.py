@@ -1,6 +1,6 @@
-"""What DWARF says of variables: which are in scope at an address, of which types, and the expressions for where they are.
+"""What DWARF says of variables: which are in scope at an address, their types, and the expressions for where they are.
 
-By pyelftools, of which nothing is loaded before variables are asked for.
+pyelftools reads it. This module loads pyelftools when a user asks for variables, and not before.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Stage:
         self._arguments = list(arguments)
         self._places = list(packed.places)
         self._next = 1
-        #: Where the last step has ended, and of which wave.
+        #: The event at which the last step ended, and the wave that made it.
         self._stepped: tuple[int, tuple[int, int]] | None = None
 
     # Where it is.
@@ -433,8 +433,8 @@ class Stage:
         self, *, address: int | None = None, lds: int | None = None, size: int = 4, group: int | None = None
     ) -> Stop | None:
         """The last store or atomic before now that reached some of ``size`` bytes at ``address``, or at offset ``lds`` in the LDS of
-        workgroup ``group``. The launch stands where it stood; the stop says
-        which instruction of which wave it was, and its event is the one behind it. None if the launch has not written there."""
+        workgroup ``group``. The launch stays where it is. The stop names the instruction and the wave that wrote; its event is
+        the one behind that instruction. None if the launch has not written there."""
         if (address is None) == (lds is None):
             raise ArgumentError("last_write: give either address= or lds=")
         here, last = self.event, self.last
