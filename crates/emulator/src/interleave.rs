@@ -9,11 +9,9 @@
 //! ([`Halts`](crate::program::Halts)) is run an instruction at a time by a second [`Program`], and the turn goes on behind
 //! it. So what a launch does depends neither on where it was stopped nor on what was watched.
 
-use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::attention::Attention;
-use crate::barrier::Cluster;
 use crate::choose::{Chooser, WaveId};
 use crate::program::{Cursor, Program};
 use crate::sched::Outcome;
@@ -496,22 +494,10 @@ impl Interleaving {
 
     /// Starts the workgroups of the next cluster; false if there is none, or no room.
     fn admit(&mut self) -> bool {
-        let (number, size) = (self.shared.next_cluster.load(Relaxed), self.shared.dispatch.cluster_size());
-        if number >= self.shared.clusters {
-            return false;
-        }
-        let slots: Vec<usize> = (0..size).map_while(|_| self.slots.take()).collect();
-        if slots.len() < size as usize {
-            slots.into_iter().for_each(|slot| self.slots.give(slot));
-            return false;
-        }
-        self.shared.next_cluster.store(number + 1, Relaxed);
-        let cluster = (size > 1).then(|| Cluster::new(size));
-        for (rank, slot) in (0..).zip(slots) {
-            let id = self.shared.dispatch.group_in_cluster(number, rank);
-            let cluster = (number, cluster.as_ref().map(|cluster| (Rc::clone(cluster), rank)));
-            let limits = self.program.limits();
-            let mut group = Workgroup::start(&self.shared, id, cluster, slot, limits, &mut self.free);
+        let limits = self.program.limits();
+        let groups = Workgroup::start_next(&self.shared, &mut self.slots, limits, &mut self.free);
+        let Some(groups) = groups else { return false };
+        for mut group in groups {
             group.hear(self.hears || self.steps.is_none());
             self.outcome.groups += 1;
             self.outcome.waves += group.waves.len() as u64;

@@ -5,11 +5,9 @@
 //! cluster begin together: when all waves of one wait for the cluster's barrier, another one goes on.
 
 use std::collections::VecDeque;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::barrier::Cluster;
 use crate::device::Module;
 use crate::error::EmuError;
 use crate::observe::Registers;
@@ -51,25 +49,14 @@ impl Session {
             group.settle();
             return Some(group);
         }
-        let (number, size) = (self.shared.next_cluster.load(Relaxed), self.shared.dispatch.cluster_size());
         // Workgroups of a cluster wait for one another only.
-        if number >= self.shared.clusters || size > 1 && !self.waiting.is_empty() {
+        if self.shared.dispatch.cluster_size() > 1 && !self.waiting.is_empty() {
             return None;
         }
-        let slots: Vec<usize> = (0..size).map_while(|_| self.slots.take()).collect();
-        if slots.len() < size as usize {
-            slots.into_iter().for_each(|slot| self.slots.give(slot));
-            return None;
-        }
-        self.shared.next_cluster.store(number + 1, Relaxed);
-        let cluster = (size > 1).then(|| Cluster::new(size));
-        for (rank, slot) in (0..).zip(slots) {
-            let id = self.shared.dispatch.group_in_cluster(number, rank);
-            let cluster = (number, cluster.as_ref().map(|cluster| (Rc::clone(cluster), rank)));
-            let limits = self.program.limits();
-            self.waiting.push_back(Workgroup::start(&self.shared, id, cluster, slot, limits, &mut Vec::new()));
-        }
-        let started = self.waiting.len() - size as usize;
+        let limits = self.program.limits();
+        let groups = Workgroup::start_next(&self.shared, &mut self.slots, limits, &mut Vec::new())?;
+        let started = self.waiting.len();
+        self.waiting.extend(groups);
         self.waiting.remove(started)
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use crate::barrier::{Barriers, Cluster, Waits};
@@ -15,7 +16,7 @@ use crate::op::Flow;
 use crate::program::{Cursor, Program, Stop};
 use crate::report::FindingKind;
 use crate::sched::Outcome;
-use crate::shared::Shared;
+use crate::shared::{Shared, Slots};
 use crate::strict::race::Watched;
 use crate::strict::{self, Looks, Party, Strict};
 use crate::wave::{KeptRegisters, Wave};
@@ -132,6 +133,34 @@ pub struct Waiting {
 }
 
 impl Workgroup {
+    /// Starts the workgroups of the next cluster, where one worker has all of the launch; none if there is no other, or no
+    /// room for it.
+    #[allow(clippy::vec_box)] // as below
+    pub fn start_next(
+        shared: &Shared,
+        slots: &mut Slots,
+        limits: Limits,
+        free: &mut Vec<Box<Wave>>,
+    ) -> Option<Vec<Workgroup>> {
+        let (number, size) = (shared.next_cluster.load(Relaxed), shared.dispatch.cluster_size());
+        if number >= shared.clusters {
+            return None;
+        }
+        let taken: Vec<usize> = (0..size).map_while(|_| slots.take()).collect();
+        if taken.len() < size as usize {
+            taken.into_iter().for_each(|slot| slots.give(slot));
+            return None;
+        }
+        shared.next_cluster.store(number + 1, Relaxed);
+        let cluster = (size > 1).then(|| Cluster::new(size));
+        let start = |(rank, slot)| {
+            let id = shared.dispatch.group_in_cluster(number, rank);
+            let cluster = (number, cluster.as_ref().map(|cluster| (Rc::clone(cluster), rank)));
+            Workgroup::start(shared, id, cluster, slot, limits, free)
+        };
+        Some((0..).zip(taken).map(start).collect())
+    }
+
     /// The launch's workgroup with this id, in its initial state. Waves that have ended are used again. `cluster` is the
     /// number of its cluster and, if that has more workgroups, their barrier and which of them it is.
     #[allow(clippy::vec_box)] // a wave is large, and moves between lists
