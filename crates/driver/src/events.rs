@@ -1,4 +1,10 @@
 //! Events: what threads of the host sleep on until a GPU interrupts.
+//!
+//! An event that resets itself wakes the threads that wait for it, or the next one. In KFD that loses wake-ups where two
+//! threads look at what an event tells of and then wait for it: the first takes what is meant for the second, which sleeps
+//! for ever if nothing else happens. (ROCr 5.2 destroys queues so. KFD 1.14 and ROCr 6 have an event's age against it.) Here
+//! each thread is told once of every firing that it has not been told of, so that a thread which looks and then waits never
+//! misses one. Runtimes look again after each wait, as KFD wakes them without need, too.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -16,17 +22,61 @@ const FOR_EVER: u32 = 0xffff_fffe;
 struct Slot {
     event: Option<Box<Event>>,
     manual: bool,
+    /// What a thread is told that asks and does not wait.
     set: bool,
-    /// How often it was set, and how many wait for it now.
+    /// How often it has fired, how often before it was reset by hand, and how many threads wait for it now.
     fired: u64,
+    reset: u64,
     waiting: u32,
+    /// Up to which firing each thread has been told, those last that were told last.
+    told: Vec<(ThreadMark, u64)>,
 }
 
+/// Of more threads than these a slot forgets the one that was told first, which then wakes once without need.
+const REMEMBERED: usize = 64;
+
 impl Slot {
-    /// All that wait go on; where no thread waits, or if it is to be reset by hand, the event remembers.
+    fn new(event: Box<Event>, manual: bool, set: bool) -> Slot {
+        Slot { event: Some(event), manual, set, fired: set.into(), ..Slot::default() }
+    }
+
+    /// All that wait go on; where no thread waits, or if it is to be reset by hand, the event stays set.
     fn fire(&mut self) {
         self.fired += 1;
         self.set = self.manual || self.waiting == 0;
+    }
+
+    fn reset(&mut self) {
+        self.set = false;
+        self.reset = self.fired;
+    }
+
+    /// The firings that are no news for a thread.
+    fn known_to(&self, thread: ThreadMark) -> u64 {
+        let told = self.told.iter().find(|(of, _)| *of == thread).map_or(0, |told| told.1);
+        told.max(self.reset)
+    }
+
+    /// A thread is told of all firings up to now.
+    fn tell(&mut self, thread: ThreadMark) {
+        self.set &= self.manual;
+        self.told.retain(|(of, _)| *of != thread);
+        if self.told.len() == REMEMBERED {
+            self.told.remove(0);
+        }
+        self.told.push((thread, self.fired));
+    }
+}
+
+/// A living thread. One that begins later may have the mark of one that has ended: it cannot have looked before that one
+/// was told.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct ThreadMark(usize);
+
+impl ThreadMark {
+    fn own() -> ThreadMark {
+        thread_local!(static PLACE: u8 = const { 0 });
+        ThreadMark(PLACE.with(|place| std::ptr::from_ref(place).addr()))
     }
 }
 
@@ -83,7 +133,7 @@ impl Events {
         let mut event = Box::new(Event { id: id as u32, kind, fault, hw1: 0, mailbox, hw3: id as u32 });
         let pointer = &raw mut *event;
         state.known.insert(pointer.addr());
-        state.slots[id] = Slot { event: Some(event), manual, set, ..Slot::default() };
+        state.slots[id] = Slot::new(event, manual, set);
         self.last.fetch_max(id as u32, Ordering::Relaxed);
         Ok(pointer)
     }
@@ -120,7 +170,7 @@ impl Events {
             state.slots[id].fire();
             self.changed.notify_all();
         } else {
-            state.slots[id].set = false;
+            state.slots[id].reset();
         }
         Ok(())
     }
@@ -172,24 +222,26 @@ impl Events {
         heard
     }
 
-    /// Waits for one of some events, or for all, as KFD does: an event that resets itself lets all go on who wait for it.
+    /// Waits for one of some events, or for all: until each has a firing that this thread was not told of, or, if it is to be
+    /// reset by hand, is set.
     ///
     /// # Errors
-    /// One is none of ours, or the time is over.
+    /// One is none of ours, or the time is over. Then no event is reset.
     pub fn wait(&self, events: &[*const Event], all: bool, milliseconds: u32) -> Result<(), Status> {
         let end = (milliseconds < FOR_EVER).then(|| Instant::now() + Duration::from_millis(milliseconds.into()));
+        let thread = ThreadMark::own();
         let mut state = self.lock();
         let ids = events.iter().map(|&event| Events::number(&state, event)).collect::<Result<Vec<_>, _>>()?;
-        // Those that were set before any thread waited, and how often each was set up to now.
-        let mut waits: Vec<(usize, bool, u64)> = Vec::with_capacity(ids.len());
+        // Firings from here on count, and those before of which this thread was not told.
+        let mut waits: Vec<(usize, u64)> = Vec::with_capacity(ids.len());
         for id in ids {
             let slot = &mut state.slots[id];
-            waits.push((id, slot.set, slot.fired));
-            slot.set &= slot.manual;
+            let known = slot.known_to(thread);
+            waits.push((id, if slot.manual && slot.set { slot.fired.saturating_sub(1) } else { known }));
             slot.waiting += 1;
         }
         let result = loop {
-            let mut done = waits.iter().map(|&(id, set, fired)| set || state.slots[id].fired != fired);
+            let mut done = waits.iter().map(|&(id, known)| state.slots[id].fired > known);
             if if all { done.all(|done| done) } else { done.any(|done| done) } {
                 break Ok(());
             }
@@ -208,9 +260,12 @@ impl Events {
                 break Err(Status::InvalidHandle);
             }
         };
-        for (id, ..) in waits {
+        for (id, known) in waits {
             let slot = &mut state.slots[id];
             slot.waiting = slot.waiting.saturating_sub(1);
+            if result.is_ok() && slot.fired > known {
+                slot.tell(thread);
+            }
         }
         result
     }
@@ -232,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn all_who_wait_for_an_event_go_on_and_nobody_later() {
+    fn all_threads_that_wait_for_an_event_go_on_and_each_is_told_once() {
         let events = Events::new(0);
         let event = events.create(0, false, false).expect("room");
         let place = event.expose_provenance();
@@ -245,7 +300,61 @@ mod tests {
             events.set(event, true).expect("ours");
             assert!(all.into_iter().all(|one| one.join().is_ok_and(|done| done == Ok(()))));
         });
+        // This thread may have looked before the event fired: it is told, once.
+        assert_eq!(events.is_set(event), Ok(false));
+        assert_eq!(events.wait(&[event.cast_const()], true, 0), Ok(()));
         assert_eq!(events.wait(&[event.cast_const()], true, 0), Err(Status::WaitTimeout));
+    }
+
+    #[test]
+    fn a_firing_that_one_thread_takes_still_wakes_one_that_looked_before_it() {
+        let events = Events::new(0);
+        let event = events.create(0, false, false).expect("room");
+        let place = event.expose_provenance();
+        let wait = |time| events.wait(&[std::ptr::with_exposed_provenance::<Event>(place)], true, time);
+        // The other thread has looked; the event fires; this thread waits, then the other one does.
+        events.set(event, true).expect("ours");
+        assert_eq!(wait(0), Ok(()));
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| (wait(0), wait(0)));
+            assert_eq!(other.join().expect("no panic"), (Ok(()), Err(Status::WaitTimeout)));
+        });
+        assert_eq!(wait(0), Err(Status::WaitTimeout));
+    }
+
+    #[test]
+    fn an_event_that_is_reset_or_waited_for_in_vain_tells_of_what_comes_later_only() {
+        let events = Events::new(0);
+        let (one, two) = (events.create(0, false, false).expect("room"), events.create(0, false, false).expect("room"));
+        events.set(one, true).expect("ours");
+        events.set(one, false).expect("ours");
+        assert_eq!(events.wait(&[one], true, 0), Err(Status::WaitTimeout));
+        // A wait for both that ends by its time keeps what the first has to tell.
+        events.set(one, true).expect("ours");
+        assert_eq!(events.wait(&[one, two], true, 1), Err(Status::WaitTimeout));
+        assert_eq!(events.wait(&[one, two], false, 0), Ok(()));
+        assert_eq!(events.wait(&[one, two], false, 0), Err(Status::WaitTimeout));
+    }
+
+    #[test]
+    fn threads_that_look_and_wait_in_turn_never_sleep_for_ever() {
+        use std::sync::atomic::AtomicU64;
+        let (events, turn) = (Events::new(0), AtomicU64::new(0));
+        let event = events.create(0, false, false).expect("room").expose_provenance();
+        // As ROCr destroys a queue: each thread changes a value, fires the event, and waits for the other's answer.
+        let play = |mine: u64| {
+            let event = std::ptr::with_exposed_provenance::<Event>(event);
+            for round in 0..20_000 {
+                while turn.load(Ordering::SeqCst) != 2 * round + mine {
+                    assert_eq!(events.wait(&[event], true, 20_000), Ok(()));
+                }
+                turn.fetch_add(1, Ordering::SeqCst);
+                events.set(event, true).expect("ours");
+            }
+        };
+        std::thread::scope(|scope| {
+            [scope.spawn(|| play(0)), scope.spawn(|| play(1))].map(|one| one.join().expect("in time"))
+        });
     }
 
     #[test]
@@ -260,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_wakes_whoever_has_mail() {
+    fn an_interrupt_fires_the_events_that_have_mail() {
         let mut mailboxes = vec![0u64; MOST];
         let events = Events::new((&raw mut mailboxes[0]).expose_provenance() as u64);
         let (one, two) = (events.create(0, false, false).expect("room"), events.create(0, false, false).expect("room"));
@@ -271,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn there_are_so_many_events_and_no_more() {
+    fn events_are_limited_in_number_and_numbers_are_free_again() {
         let events = Events::new(0);
         let all: Vec<_> = (1..MOST).map(|_| events.create(0, false, false).expect("room")).collect();
         assert_eq!(events.create(0, false, false), Err(Status::NoMemory));
