@@ -12,6 +12,7 @@ import time
 
 import pytest
 import rocm
+import timed
 
 import luthier as lt
 from luthier.agent.controller import LIBRARY, Controller
@@ -60,7 +61,7 @@ def serving(folder, *options):
 
 
 def shell(script):
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, env=rocm.ENVIRONMENT, timeout=rocm.TIMEOUT)
+    done = timed.run(["sh", "-c", script], rocm.TIMEOUT, env=rocm.ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -93,7 +94,7 @@ def test_programs_of_other_shells_are_served_one_after_the_other_and_at_once(tmp
 )
 def test_what_cannot_be_served_is_one_line(options, why):
     command = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a", *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=rocm.TIMEOUT)
+    done = timed.run(command, rocm.TIMEOUT)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and why in done.stderr, done.stderr
 
 

@@ -8,7 +8,6 @@ import re
 import resource
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import rocm
+import timed
 from agent_tools import Waves
 
 import luthier as lt
@@ -30,7 +30,7 @@ def runtime():
 
 def luthier(*words, **how):
     command = [sys.executable, "-m", "luthier", "trace", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=rocm.TIMEOUT, env=rocm.ENVIRONMENT, **how)
+    return timed.run(command, rocm.TIMEOUT, env=rocm.ENVIRONMENT, **how)
 
 
 def test_what_a_program_said_before_it_ended_is_heard_however_long_that_takes(monkeypatch):
@@ -141,7 +141,7 @@ subprocess.Popen = Late
 with Controller(lambda: [load("instr_count")]) as controller:
     print(controller.run("/bin/sleep", ["sleep", "100"], dict(os.environ)))
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = timed.run([sys.executable, "-c", script], 240)
     assert (done.returncode, done.stdout) == (0, f"{-signal.SIGTERM}\n"), done.stderr
 
 
@@ -225,7 +225,7 @@ with Controller(lambda: [load("instr_count")]) as controller:
     controller.settle()
     print([process.trouble for process in controller.processes])
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    done = timed.run([sys.executable, "-c", script], 240)
     assert done.returncode == 0, done.stderr
     said = re.sub(r"no file can be opened for it: luthier may have \d+ open \(ulimit -n\)", "refused", done.stdout)
     trouble, refused = "a message is of no known kind", "refused"
@@ -236,7 +236,7 @@ def test_a_folder_of_hooks_that_others_may_write_to_is_refused_before_the_progra
     tmp_path.chmod(0o777)
     command = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a", "--tool", "instr_count", "--", "echo", "ran"]
     environment = {**rocm.ENVIRONMENT, "LUTHIER_CACHE": str(tmp_path)}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=rocm.TIMEOUT, env=environment)
+    done = timed.run(command, rocm.TIMEOUT, env=environment)
     assert (done.returncode, done.stdout) == (2, "") and done.stderr.count("\n") == 1
     assert f"LUTHIER_CACHE={tmp_path}: hooks cannot be kept there: others may write to it" in done.stderr
 
@@ -245,8 +245,8 @@ def test_a_folder_of_hooks_that_others_may_write_to_is_refused_before_the_progra
 def test_too_few_files_are_told_as_such(most):
     rocm.need("hipcc")
     command = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a", "--tool", "instr_count", "--"]
-    done = subprocess.run(
-        [*command, str(rocm.hip("kernels")), "lds"], capture_output=True, text=True, timeout=rocm.TIMEOUT, env=rocm.ENVIRONMENT,
+    done = timed.run(
+        [*command, str(rocm.hip("kernels")), "lds"], rocm.TIMEOUT, env=rocm.ENVIRONMENT,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (most, most)),
     )  # fmt: skip
     if most < 20:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import debugged
 import pytest
+import timed
 from cli import fails, luthier
 
 import luthier as lt
@@ -55,7 +55,7 @@ def test_commands_are_read_from_standard_input(tmp_path):
         "64",
     ]
     typed = "b softmax\nc\nstepi 3\nreverse-stepi 3\ni registers\ndisas\nl\nhelp\nhelp why\nbogus\nq\n"
-    done = subprocess.run([*command, *arguments], input=typed, capture_output=True, text=True, timeout=120)
+    done = timed.run([*command, *arguments], 240, input=typed)
     assert done.returncode == 0, done.stderr
     assert (
         "breakpoint 1: function softmax" in done.stdout

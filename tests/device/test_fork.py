@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import subprocess
 import sys
 
 import compiled
 import numpy as np
 import pytest
+import timed
 
 import luthier as lt
 
@@ -103,7 +103,7 @@ flags[0] = 1
 def test_a_fork_in_the_middle_of_another_threads_launch_is_an_error_at_once():
     spin = compiled.build("KERNEL spin(volatile unsigned *p) { p[1] = 7; while (p[0] == 0) {} }", "gfx90a")
     command = [sys.executable, "-W", "ignore", "-c", FORKED_IN_A_LAUNCH, str(spin)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = timed.run(command, 240)
     assert done.stdout.strip() == (
         "the device was copied by a fork in the middle of another thread's launch; make a new device in the child"
     ), done.stderr

@@ -6,11 +6,11 @@ Each in a process of its own, whose main thread is interrupted by a timer of ano
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 import compiled
 import pytest
+import timed
 
 # Seconds. It is some milliseconds; a machine that does much else may make it more.
 LATE = 10
@@ -75,7 +75,7 @@ def _interrupted(folder, program: str, *args) -> float:
     """Seconds from the signal to the exception. Without one the program says so, or runs until the timeout."""
     file = folder / "program.py"
     file.write_text(program)
-    done = subprocess.run([sys.executable, str(file), *map(str, args)], capture_output=True, text=True, timeout=120)
+    done = timed.run([sys.executable, str(file), *map(str, args)], 240)
     assert done.returncode == 0, done.stderr
     return float(done.stdout)
 
@@ -201,5 +201,5 @@ def test_the_process_can_end_while_llvm_works(spin, moment, how, tmp_path):
     file.write_text(EXITING)
     command = [sys.executable, str(file), str(spin), str(moment), how]
     environment = os.environ | {"LUTHIER_CACHE": "off"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    done = timed.run(command, 240, env=environment)
     assert done.returncode == 0, done.stderr

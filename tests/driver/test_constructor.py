@@ -7,6 +7,7 @@ import sys
 
 import pytest
 import rocm
+import timed
 
 LIBRARY = r"""
 #include <dlfcn.h>
@@ -61,5 +62,5 @@ def programs(tmp_path_factory):
 def test_a_constructor_may_load_hip_and_run_kernels(programs, how, options):
     command = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a,2", *options, "--", *map(str, programs[how])]
     # One that waits for the lock hears of no signal but this: a timeout of subprocess sends it.
-    done = subprocess.run(command, capture_output=True, text=True, timeout=rocm.TIMEOUT, env=rocm.ENVIRONMENT)
+    done = timed.run(command, rocm.TIMEOUT, env=rocm.ENVIRONMENT)
     assert (done.returncode, done.stdout) == (0, "2 GPUs, 0\n7 in the last byte, 0\nloaded\n"), done.stderr

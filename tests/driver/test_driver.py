@@ -13,6 +13,7 @@ import time
 import numpy as np
 import pytest
 import rocm
+import timed
 from hip_programs import CASES, NOT_HERE
 
 import luthier as lt
@@ -191,7 +192,7 @@ def test_random_work_on_streams_has_right_results_and_leaves_no_memory():
     seconds = os.environ.get("LUTHIER_DRIVER_STRESS", "5")
     command = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a", "--", str(rocm.hip("stress")), "run"]
     environment = {**rocm.ENVIRONMENT, "SECONDS": seconds}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=float(seconds) * 3 + 240)
+    done = timed.run(command, float(seconds) * 3 + 240, env=environment)
     assert done.returncode == 0 and "run: passed" in done.stdout, (done.stdout, done.stderr)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import rocm
+import timed
 from places import ROOT
 
 FOLDER = Path(os.environ.get("LUTHIER_PACKAGES", "/nonexistent"))
@@ -49,7 +50,7 @@ def run(package: str, target: str, *options: str) -> subprocess.CompletedProcess
     root = rocm.need_rocm7()
     places = {"ROCM_HOME": str(root / "usr"), "OCL_ICD_VENDORS": str(root / "etc/OpenCL/vendors"), "PATH": path}
     environment = {**rocm.ENVIRONMENT, **VARIABLES, **places}
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=3600)
+    return timed.run(command, 3600, env=environment)
 
 
 def right(package: str, done: subprocess.CompletedProcess[str]) -> None:

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 import rocm
+import timed
 from hip_programs import CASES
 
 import luthier as lt
@@ -227,5 +228,5 @@ def test_random_work_on_streams_has_right_results():
     seconds = os.environ.get("LUTHIER_DRIVER_STRESS", "4")
     command = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a", "--", str(rocm.hip7("stress", alone=True)), "run"]
     environment = {**rocm.ENVIRONMENT, "SECONDS": seconds}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=float(seconds) * 3 + 240)
+    done = timed.run(command, float(seconds) * 3 + 240, env=environment)
     assert done.returncode == 0 and "run: passed" in done.stdout, (done.stdout, done.stderr)

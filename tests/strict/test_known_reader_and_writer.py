@@ -6,11 +6,11 @@ in processes of their own.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import compiled
 import pytest
+import timed
 
 SOURCE = """
 // Workgroups take turns; the first one reads the tile before it writes it.
@@ -48,5 +48,5 @@ assert not result.findings, result.findings
 @pytest.mark.parametrize("target", ("gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1200", "gfx1201", "gfx1250"))
 def test_both_are_asked_about_once(target: str) -> None:
     path = compiled.build(SOURCE, target)
-    done = subprocess.run([sys.executable, "-c", LAUNCH, path, target], capture_output=True, text=True, timeout=300)
+    done = timed.run([sys.executable, "-c", LAUNCH, path, target], 300)
     assert done.returncode == 0, done.stderr

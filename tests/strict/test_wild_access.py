@@ -4,11 +4,11 @@ device. Each processor's turn is a process of its own, which has to end well."""
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+import timed
 from conformance.assembly import SCALARS, Trial, check_lines, sgpr
 from conformance.device import Batch
 from conformance.memory import SCALAR_BASE, resource
@@ -109,7 +109,7 @@ WITH_SUPPORT = os.environ | {"PYTHONPATH": str(TESTS / "support")}
 
 @pytest.mark.parametrize("processor", PROCESSORS)
 def test_wild_accesses_are_reports(processor: str) -> None:
-    done = subprocess.run([sys.executable, __file__, processor], capture_output=True, text=True, timeout=300, env=WITH_SUPPORT)
+    done = timed.run([sys.executable, __file__, processor], 300, env=WITH_SUPPORT)
     assert done.returncode == 0, done.stderr[-2000:]
     lines = done.stdout.splitlines()
     assert len(lines) >= 30

@@ -5,10 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import timed
+
 
 def luthier(*args, **options) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "luthier", *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, **options)
+    return timed.run([sys.executable, "-m", "luthier", *args], 300, **options)
 
 
 def succeeds(*args) -> str:

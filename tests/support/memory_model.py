@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import timed
 
 FORMS = ("global", "flat", "buffer")
 BITS = (16, 32, 64, 128)
@@ -35,7 +35,7 @@ def outcomes(target: str, test: str, rounds: int, workers: tuple[int, ...] = (2,
     """What a test prints, in a process of its own."""
     environment = {**os.environ, "RAYON_NUM_THREADS": str(max(workers)), **variables}
     command = [sys.executable, __file__, target, test, str(rounds), *map(str, workers)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=3000)
+    done = timed.run(command, 3000, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "runs" in done.stdout.splitlines()[-1], "every run was made"
     return done.stdout.splitlines()[:-1]

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import timed
 from bundles import compressed
 from places import ROOT
 
@@ -215,7 +216,7 @@ def mock(
     """`luthier trace --mock TARGET OPTIONS -- APP`, in a folder."""
     command = [sys.executable, "-m", "luthier", "trace", "--mock", target, *options, "--", *map(str, app)]
     environment = {**ENVIRONMENT, **variables}
-    return subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, env=environment, cwd=folder)
+    return timed.run(command, TIMEOUT, env=environment, cwd=folder)
 
 
 def said(text: str) -> str:
