@@ -1,6 +1,8 @@
 //! The checked reading of ELF records: headers, segments, sections, notes, the dynamic section. goblin knows how a record looks; where records are, how many there are and
 //! whether they are inside the file is decided here.
 
+use std::ops::Range;
+
 use goblin::elf::dynamic::{self, dyn64::Dyn};
 use goblin::elf::header::{self, header64::Header};
 use goblin::elf::program_header::{self as ph, program_header64::ProgramHeader};
@@ -20,6 +22,34 @@ pub(crate) fn slice<'a>(bytes: &'a [u8], what: &'static str, offset: u64, size: 
     let start = usize::try_from(offset).map_err(|_| truncated())?;
     let end = offset.checked_add(size).and_then(|end| usize::try_from(end).ok()).ok_or_else(truncated)?;
     bytes.get(start..end).ok_or_else(truncated)
+}
+
+/// The bytes of a section in a file.
+pub(crate) fn section_bytes<'a>(bytes: &'a [u8], section: &Section) -> &'a [u8] {
+    if matches!(section.kind, SectionKind::NoBits | SectionKind::Null) {
+        return &[];
+    }
+    slice(bytes, "section", section.offset, section.size).unwrap_or_default()
+}
+
+/// Where code is: in sections that are in memory, or, without such, in segments.
+pub(crate) fn code_ranges(
+    segments: &[Segment],
+    sections: &[Section],
+    is_loaded: impl Fn(&Section) -> bool,
+) -> Vec<Range<u64>> {
+    let mut ranges: Vec<Range<u64>> = sections
+        .iter()
+        .filter(|s| s.executable() && s.allocated() && s.kind == SectionKind::ProgBits && s.size != 0)
+        .filter(|s| is_loaded(s))
+        .map(|s| s.vaddr..s.vaddr + s.size)
+        .collect();
+    if ranges.is_empty() {
+        let loads = segments.iter().filter(|s| s.kind == SegmentKind::Load && s.executable() && s.filesz != 0);
+        ranges.extend(loads.map(|s| s.vaddr..s.vaddr + s.filesz));
+    }
+    ranges.sort_by_key(|range| range.start);
+    ranges
 }
 
 /// `count` records one after the other; their place is checked before anything is allocated.

@@ -34,6 +34,7 @@
 //! | `record`, `msgpack` | structs over msgpack maps that lose nothing |
 //! | [`lines`] | source lines and inlined calls, from DWARF |
 //! | [`link`] | the mock loader: objects in memory, linked with each other |
+//! | `host` | functions and lines of host code, where calls of programs stand |
 //! | [`origin`] | where the instructions of instrumented code came from |
 //! | [`hooks`] | the hooks in instrumented code, and the tools' variables |
 
@@ -47,6 +48,7 @@ pub mod error;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod hooks;
+mod host;
 pub mod kernel;
 pub mod kernel_code;
 mod leb;
@@ -74,6 +76,7 @@ pub use descriptor::{Generation, KernelDescriptor};
 pub use entry::{EntryField, EntryState, EntryValue};
 pub use error::LoadError;
 pub use hooks::{HookLine, HookMap, HookVariable};
+pub use host::HostFile;
 pub use kernel::{Function, Kernel, MesaKernel};
 pub use kernel_code::KernelCode;
 pub use lines::{Frame, SourceLine, SourceMap};

@@ -164,10 +164,7 @@ impl CodeObject {
     }
     /// The file bytes of a section; empty for one that has none (.bss).
     pub fn section_bytes(&self, section: &Section) -> &[u8] {
-        if matches!(section.kind, SectionKind::NoBits | SectionKind::Null) {
-            return &[];
-        }
-        elf::slice(&self.bytes, "section", section.offset, section.size).unwrap_or_default()
+        elf::section_bytes(&self.bytes, section)
     }
     pub fn dynamic(&self) -> &[DynamicEntry] {
         &self.dynamic
@@ -251,19 +248,7 @@ impl CodeObject {
     }
     /// Executable address ranges: sections with code, or the executable segments of a file without section headers.
     pub fn code_ranges(&self) -> Vec<Range<u64>> {
-        let mut ranges: Vec<Range<u64>> = self
-            .sections
-            .iter()
-            .filter(|s| s.executable() && s.allocated() && s.kind == SectionKind::ProgBits && s.size != 0)
-            .filter(|s| self.read(s.vaddr, s.size).is_some())
-            .map(|s| s.vaddr..s.vaddr + s.size)
-            .collect();
-        if ranges.is_empty() {
-            let loads = self.segments.iter().filter(|s| s.kind == SegmentKind::Load && s.executable() && s.filesz != 0);
-            ranges.extend(loads.map(|s| s.vaddr..s.vaddr + s.filesz));
-        }
-        ranges.sort_by_key(|range| range.start);
-        ranges
+        elf::code_ranges(&self.segments, &self.sections, |s| self.read(s.vaddr, s.size).is_some())
     }
     /// For an instrumented object: where its new instructions came from. `None` for any other object.
     pub fn origin_map(&self) -> Result<Option<OriginMap>, LoadError> {

@@ -13,7 +13,7 @@ use super::paint::{Stroke, flatten};
 use super::program::{Names, Programs};
 use super::sections::{Sections, Slice, Work, bad, because};
 use super::{NONE, Scope, SourceMap};
-use crate::{CodeObject, LoadError};
+use crate::LoadError;
 
 const INFO: &str = ".debug_info";
 
@@ -53,18 +53,17 @@ struct Builder<'s, 'a> {
     strokes: Vec<Stroke>,
 }
 
-pub fn read(object: &CodeObject) -> Result<SourceMap, LoadError> {
-    let sections = Sections::of(object)?;
+/// The lines of the code in these ranges.
+pub fn read(sections: &Sections, code: &[Range<u64>]) -> Result<SourceMap, LoadError> {
     let dwarf = sections.dwarf()?;
-    let code = object.code_ranges();
     let mut work = sections.work();
-    let units = units(&sections, &dwarf, &mut work)?;
+    let units = units(sections, &dwarf, &mut work)?;
     let starts = units.iter().filter_map(|unit| unit.program).collect();
     let mut builder = Builder {
         dwarf: &dwarf,
         work,
-        programs: Programs::new(&sections, starts, &code),
-        code: &code,
+        programs: Programs::new(sections, starts, code),
+        code,
         described: HashMap::new(),
         functions: Vec::new(),
         scopes: Vec::new(),

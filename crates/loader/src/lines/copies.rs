@@ -51,7 +51,8 @@ pub fn lines_of_copies(object: &CodeObject, copies: &[CodeCopy]) -> Result<Vec<D
     if object.section(".debug_info").is_none_or(|section| section.size == 0) {
         return Ok(Vec::new());
     }
-    let map = build::read(object)?;
+    let old = Sections::of(object)?;
+    let map = build::read(&old, &object.code_ranges())?;
     let scopes: Vec<u32> = copies.iter().map(|copy| copy.original.map_or(NONE, |a| map.scope_at(a))).collect();
     if scopes.iter().all(|scope| *scope == NONE) {
         return Ok(Vec::new());
@@ -65,7 +66,6 @@ pub fn lines_of_copies(object: &CodeObject, copies: &[CodeCopy]) -> Result<Vec<D
     let mut dwarf = Dwarf::new();
     dwarf.units.add(unit);
 
-    let old = Sections::of(object)?;
     let mut tables = Tables::new(Table(EndianVec::new(LittleEndian)));
     let changed = [
         SectionId::DebugAbbrev,

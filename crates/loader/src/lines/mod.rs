@@ -19,7 +19,11 @@ mod program;
 mod sections;
 
 use std::fmt;
+use std::ops::Range;
 
+use sections::Sections;
+
+use crate::types::Section;
 use crate::{CodeObject, LoadError, OriginMap};
 
 pub use copies::{CodeCopy, DebugSection, lines_of_copies};
@@ -184,6 +188,11 @@ impl SourceMap {
     }
 }
 
+/// The lines of host code, in a file that has these sections and its code in these ranges; empty where there is no DWARF.
+pub(crate) fn host_lines(bytes: &[u8], sections: &[Section], code: &[Range<u64>]) -> Result<SourceMap, LoadError> {
+    build::read(&Sections::read(bytes, sections)?, code)
+}
+
 impl CodeObject {
     /// Reads the object's DWARF, which costs time and memory in proportion to it. `None` where there is none; an error
     /// where it is damaged, or of a kind that is not read.
@@ -191,6 +200,6 @@ impl CodeObject {
         if self.section(".debug_info").is_none_or(|section| section.size == 0) {
             return Ok(None);
         }
-        Ok(Some(SourceMap { origins: self.origin_map()?, ..build::read(self)? }))
+        Ok(Some(SourceMap { origins: self.origin_map()?, ..build::read(&Sections::of(self)?, &self.code_ranges())? }))
     }
 }

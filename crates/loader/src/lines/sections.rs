@@ -6,7 +6,7 @@ use std::io::Read;
 use gimli::{DebugAbbrev, DebugLine, Dwarf, EndianSlice, LittleEndian, SectionId};
 
 use crate::types::Section;
-use crate::{CodeObject, LoadError};
+use crate::{CodeObject, LoadError, elf};
 
 pub type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -35,6 +35,11 @@ pub struct Sections<'a> {
 
 impl<'a> Sections<'a> {
     pub fn of(object: &'a CodeObject) -> Result<Sections<'a>, LoadError> {
+        Sections::read(object.bytes(), object.sections())
+    }
+
+    /// Those among the sections of a file.
+    pub fn read(bytes: &'a [u8], sections: &[Section]) -> Result<Sections<'a>, LoadError> {
         let wanted = [
             SectionId::DebugAbbrev,
             SectionId::DebugAddr,
@@ -48,8 +53,8 @@ impl<'a> Sections<'a> {
         ];
         let mut found = Vec::new();
         for id in wanted {
-            if let Some(section) = object.section(id.name()) {
-                found.push((id, contents(object, section)?));
+            if let Some(section) = sections.iter().find(|section| section.name == id.name()) {
+                found.push((id, contents(bytes, section)?));
             }
         }
         Ok(Sections { found })
@@ -96,8 +101,8 @@ impl Work {
     }
 }
 
-fn contents<'a>(object: &'a CodeObject, section: &Section) -> Result<Cow<'a, [u8]>, LoadError> {
-    let bytes = object.section_bytes(section);
+fn contents<'a>(file: &'a [u8], section: &Section) -> Result<Cow<'a, [u8]>, LoadError> {
+    let bytes = elf::section_bytes(file, section);
     if section.flags & SHF_COMPRESSED == 0 {
         return Ok(Cow::Borrowed(bytes));
     }
