@@ -15,6 +15,7 @@ __all__ = [
     "Frame",
     "Function",
     "HookModule",
+    "HostFile",
     "Instruction",
     "Instructions",
     "KernelDescriptor",
@@ -35,6 +36,7 @@ __all__ = [
     "compress",
     "coverage",
     "decompress",
+    "demangled",
     "devices_for",
     "finding_kinds",
     "flag_bits",
@@ -934,6 +936,23 @@ def compress(data: bytes) -> bytes:
 
 def decompress(frame: bytes, size: int) -> bytes:
     """The ``size`` bytes that a frame holds. LoadError if it holds another number of them, or is damaged."""
+
+@final
+class HostFile:
+    """A program or shared library: its functions by their symbols, and its lines by their DWARF. Places are offsets in the file.
+
+    LoadError if it cannot be read, has more than a gibibyte, or is no 64-bit ELF file."""
+
+    def __new__(cls, path: str) -> HostFile: ...
+    def function(self, offset: int) -> str | None:
+        """The symbol of the function at a place, as the linker has it; None where there is none."""
+
+    def frames(self, offset: int) -> list[tuple[str | None, str | None, int]]:
+        """Function, file and line at a place, and of the calls that were inlined around it, the innermost first; empty without
+        DWARF."""
+
+def demangled(name: str) -> str:
+    """A name as the source has it, with its parameters' types; the same name where it is not a C++ one."""
 
 def warm_up(processor: str) -> None:
     """Does for a processor what compiling the first hook has to wait for."""

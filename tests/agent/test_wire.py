@@ -34,8 +34,8 @@ LAUNCHED = {"message": "launched", "slot": 0, "number": 0, "packet": [0] * 8}
 DECIDING = {**LAUNCHED, "message": "deciding", "instrumented": True}
 COMPLETED = {"message": "completed", "slot": 0, "number": 0, "start": 0, "end": 0, "answer": False}
 #: Call, function, thread, and the arguments' words; with the result, whether an answer is wanted, and how many words there are.
-CALLING = struct.pack("<12Q", 1, 0, 7, 1, *[0] * 8)
-CALLED = struct.pack("<15Q", 2, 0, 7, 1, 0, 0, 8, *[0] * 8)
+CALLING = struct.pack("<13Q", 1, 0, 7, 1, 8, *[0] * 8)
+CALLED = struct.pack("<16Q", 2, 0, 7, 1, 0, 0, 8, 0, *[0] * 8)
 #: Two kernels' places, and that of launches of kernels that were not seen.
 LEDGER = bytes(96)
 
@@ -131,10 +131,12 @@ def test_the_socket_is_this_users_alone_and_in_no_folder(controller):
         ([(HELLO, LEDGER), (LAUNCHED, None)], "slot 0"),
         ([(HELLO, LEDGER), (CALLING, None)], "which no tool asked for"),
         ([(HELLO, LEDGER), (CALLED, None)], "which no tool asked for"),
-        ([(HELLO, LEDGER), (CALLING[:-1], None)], "no words of one: 95 bytes"),
+        ([(HELLO, LEDGER), (CALLING[:-1], None)], "no words of one: 103 bytes"),
         ([(HELLO, LEDGER), (CALLING[:24], None)], "no words of one: 24 bytes"),
         ([(HELLO, LEDGER), (b"\1\1" + CALLING[2:], None)], "no words of one"),
+        ([(HELLO, LEDGER), (CALLING[:32] + struct.pack("<Q", 9) + CALLING[40:], None)], "no words of one"),
         ([(HELLO, LEDGER), (CALLED[:-8], None)], "no words of one"),
+        ([(HELLO, LEDGER), (CALLED[:56] + struct.pack("<Q", 1) + CALLED[64:], None)], "no words of one"),
         ([(HELLO, LEDGER), (CALLED[:40] + struct.pack("<Q", 2) + CALLED[48:], None)], "no words of one"),
         ([(CALLING, None)], "instead of hello"),
         ([(HELLO, LEDGER), ({"message": "unloaded", "object": 3}, None)], "was not loaded"),

@@ -5,6 +5,7 @@
 //! controller writes: a wrapper that is in place and not wanted costs a look at it.
 
 use std::cell::Cell;
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use crate::session::Session;
@@ -45,6 +46,8 @@ pub mod wanted {
     pub const ASK_AFTER: u32 = 2;
     /// To be told of it afterwards, without an answer.
     pub const TELL: u32 = 4;
+    /// With what is said of it, the return addresses of the thread's stack.
+    pub const STACK: u32 = 8;
     /// From here on: a bit for each word that is a pointer to 8 bytes which are wanted after the call.
     pub const POINTEES: u32 = 16;
 }
@@ -171,8 +174,10 @@ fn watched(
 ) -> u64 {
     let Some(session) = session::current().filter(|s| s.is_active() && !is_inside()) else { return run(words) };
     let number = session.next_call();
+    let mut room = [std::ptr::null_mut(); FRAMES];
+    let stack = if wishes & wanted::STACK != 0 { inside(|| stack(&mut room)) } else { Vec::new() };
     if wishes & wanted::ASK_BEFORE != 0 {
-        match inside(|| session.before(number, function, &words[..count])) {
+        match inside(|| session.before(number, function, &words[..count], &stack)) {
             Some(Before::Run(Some(changed))) if changed.len() == count => words[..count].copy_from_slice(&changed),
             Some(Before::Run(_)) | None => {}
             Some(Before::Skip(result)) => return result,
@@ -185,8 +190,32 @@ fn watched(
     inside(|| {
         let pointees = pointees(wishes >> wanted::POINTEES, &words[..count]);
         let answer = wishes & wanted::ASK_AFTER != 0;
-        session.after(number, function, &words[..count], result, &pointees, answer).unwrap_or(result)
+        let call = Made { number, function, words: &words[..count], result, pointees: &pointees, stack: &stack };
+        session.after(&call, answer).unwrap_or(result)
     })
+}
+
+/// A call that was made.
+#[derive(Clone, Copy, Debug)]
+pub struct Made<'a> {
+    pub number: u64,
+    pub function: usize,
+    pub words: &'a [u64],
+    pub result: u64,
+    /// What marked words point to.
+    pub pointees: &'a [u64],
+    /// Return addresses, the innermost first.
+    pub stack: &'a [u64],
+}
+
+/// Return addresses of a stack that are told.
+const FRAMES: usize = 32;
+
+/// The return addresses of this thread, the innermost first; our own are among them.
+fn stack(room: &mut [*mut c_void; FRAMES]) -> Vec<u64> {
+    // SAFETY: it writes at most as many addresses as there is room for.
+    let count = unsafe { libc::backtrace(room.as_mut_ptr(), FRAMES as c_int) };
+    room.iter().take(usize::try_from(count).unwrap_or(0)).map(|address| address.addr() as u64).collect()
 }
 
 /// What is to be done with a call.

@@ -4,8 +4,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::calls::Made;
+
 /// Both sides have to be of one version.
-pub const VERSION: u32 = 9;
+pub const VERSION: u32 = 10;
 /// Bytes of a message, and files that come with one.
 pub const LONGEST: usize = 64 << 10;
 pub const MOST_FILES: usize = 2;
@@ -98,16 +100,14 @@ pub enum Said<'a> {
         function: usize,
         thread: u64,
         words: &'a [u64],
+        /// Return addresses, if they are wanted.
+        stack: &'a [u64],
     },
-    /// It was called; an answer is waited for if `answer` says so. `pointees` are what marked words point to.
+    /// It was called; an answer is waited for if `answer` says so.
     #[serde(skip)]
     Called {
-        call: u64,
-        function: usize,
+        call: &'a Made<'a>,
         thread: u64,
-        words: &'a [u64],
-        result: u64,
-        pointees: &'a [u64],
         answer: bool,
     },
     /// Memory that was asked for, at this address: of GPUs, or of the process, as it was asked.
@@ -138,17 +138,20 @@ mod calls {
 impl Said<'_> {
     /// The message.
     pub fn to_bytes(&self) -> Result<Vec<u8>, String> {
-        let (head, lists): (&[u64], [&[u64]; 2]) = match self {
-            Said::Calling { call, function, thread, words } => {
-                (&[calls::CALLING, *call, *function as u64, *thread], [words, &[]])
+        let length = |list: &[u64]| list.len() as u64;
+        let (head, lists): (Vec<u64>, [&[u64]; 3]) = match self {
+            Said::Calling { call, function, thread, words, stack } => {
+                (vec![calls::CALLING, *call, *function as u64, *thread, length(words)], [words, stack, &[]])
             }
-            Said::Called { call, function, thread, words, result, pointees, answer } => {
-                let (function, answer, count) = (*function as u64, u64::from(*answer), words.len() as u64);
-                (&[calls::CALLED, *call, function, *thread, *result, answer, count], [words, pointees])
+            Said::Called { call, thread, answer } => {
+                let Made { number, function, words, result, pointees, stack } = **call;
+                let mut head = vec![calls::CALLED, number, function as u64, *thread, result, u64::from(*answer)];
+                head.extend([length(words), length(pointees)]);
+                (head, [words, pointees, stack])
             }
             other => return serde_json::to_vec(other).map_err(|e| e.to_string()),
         };
-        Ok(head.iter().chain(lists[0]).chain(lists[1]).flat_map(|word| word.to_le_bytes()).collect())
+        Ok(head.iter().chain(lists.into_iter().flatten()).flat_map(|word| word.to_le_bytes()).collect())
     }
 }
 
@@ -244,11 +247,11 @@ mod tests {
 
     #[test]
     fn what_is_said_of_calls_is_words() {
-        let calling = Said::Calling { call: 7, function: 8, thread: 9, words: &[10, u64::MAX] };
-        assert_eq!(calling.to_bytes(), Ok(bytes(&[1, 7, 8, 9, 10, u64::MAX])));
-        let called =
-            Said::Called { call: 7, function: 8, thread: 9, words: &[1, 2], result: 3, pointees: &[4], answer: true };
-        assert_eq!(called.to_bytes(), Ok(bytes(&[2, 7, 8, 9, 3, 1, 2, 1, 2, 4])));
+        let calling = Said::Calling { call: 7, function: 8, thread: 9, words: &[10, u64::MAX], stack: &[11] };
+        assert_eq!(calling.to_bytes(), Ok(bytes(&[1, 7, 8, 9, 2, 10, u64::MAX, 11])));
+        let call = Made { number: 7, function: 8, words: &[1, 2], result: 3, pointees: &[4], stack: &[5, 6] };
+        let called = Said::Called { call: &call, thread: 9, answer: true };
+        assert_eq!(called.to_bytes(), Ok(bytes(&[2, 7, 8, 9, 3, 1, 2, 1, 1, 2, 4, 5, 6])));
         assert_eq!(Said::Done.to_bytes().as_deref(), Ok(&br#"{"message":"done"}"#[..]));
     }
 

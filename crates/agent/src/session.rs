@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use crate::calls::{self, Before};
+use crate::calls::{self, Before, Made};
 use crate::code::Code;
 use crate::followed::Followed;
 use crate::late::Waiting;
@@ -266,9 +266,9 @@ impl Session {
     }
 
     /// Asks what is to be done with a call.
-    pub fn before(&self, call: u64, function: usize, words: &[u64]) -> Option<Before> {
+    pub fn before(&self, call: u64, function: usize, words: &[u64], stack: &[u64]) -> Option<Before> {
         let mut link = lock(&self.link);
-        let said = Said::Calling { call, function, thread: thread(), words };
+        let said = Said::Calling { call, function, thread: thread(), words, stack };
         let answer = link.say(&said, &[]).and_then(|()| match self.hear(&mut link)?.0 {
             Asked::Go { words } => Ok(Before::Run(words)),
             Asked::Skip { result } => Ok(Before::Skip(result)),
@@ -278,22 +278,14 @@ impl Session {
     }
 
     /// Tells of a call; where an answer is wanted, gives the result that a tool wants it to have.
-    pub fn after(
-        &self,
-        call: u64,
-        function: usize,
-        words: &[u64],
-        result: u64,
-        pointees: &[u64],
-        answer: bool,
-    ) -> Option<u64> {
+    pub fn after(&self, call: &Made, answer: bool) -> Option<u64> {
         if !self.is_active() {
             return None;
         }
         let mut link = lock(&self.link);
-        let said = Said::Called { call, function, thread: thread(), words, result, pointees, answer };
+        let said = Said::Called { call, thread: thread(), answer };
         let done = link.say(&said, &[]).and_then(|()| match answer {
-            false => Ok(result),
+            false => Ok(call.result),
             true => match self.hear(&mut link)?.0 {
                 Asked::Return { result } => Ok(result),
                 other => Err(LinkError::Message(format!("it says {other:?} when told of a call"))),

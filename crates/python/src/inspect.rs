@@ -3,7 +3,7 @@
 use luthier_lifter::Program;
 use luthier_loader::descriptor::Generation;
 use luthier_loader::{CodeObject, Kernel, Note, NoteContent};
-use pyo3::PyResult;
+use pyo3::{PyResult, pyfunction};
 use serde_json::{Map, Value, json};
 
 use crate::error::Class;
@@ -145,7 +145,8 @@ pub fn summary(kernel: &Kernel) -> Value {
     })
 }
 
-/// A name as the source has it; the same name where it is not a C++ one.
+/// A name as the source has it, with its parameters' types; the same name where it is not a C++ one.
+#[pyfunction]
 pub fn demangled(name: &str) -> String {
     let symbol = cpp_demangle::Symbol::new(name).ok();
     symbol.and_then(|symbol| symbol.demangle().ok()).unwrap_or_else(|| name.to_owned())

@@ -17,6 +17,7 @@
 //! | `frames` | Zstandard frames |
 //! | `json` | serde_json values as Python objects |
 //! | `object` | containers and code objects |
+//! | `host` | host code: where calls of programs stand in their source |
 //! | `inspect` | what `luthier inspect` shows, as data |
 //! | `instrument` | hooks and points to an instrumented code object |
 //! | `library` | hooks that are LLVM IR |
@@ -32,6 +33,7 @@ mod device;
 mod ending;
 mod error;
 mod frames;
+mod host;
 mod inspect;
 #[cfg_attr(not(feature = "llvm"), path = "instrument_refused.rs")]
 mod instrument;
@@ -55,6 +57,10 @@ mod core {
     use crate::device::{PyDevice, coverage, devices_for, finding_kinds, forget_memory, remember_memory};
     #[pymodule_export]
     use crate::frames::{compress, decompress};
+    #[pymodule_export]
+    use crate::host::PyHostFile;
+    #[pymodule_export]
+    use crate::inspect::demangled;
     #[pymodule_export]
     use crate::instrument::{assemble_text, can_instrument, instrument, keep_hooks, warm_up};
     #[cfg(feature = "llvm")]

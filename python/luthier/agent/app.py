@@ -17,6 +17,7 @@ from .events import Executable, Happenings, Queue, Told
 from .functions import Function, by_name, functions, named
 from .loaded import Loaded, LoadedKernel
 from .modules import Registrations, ToolModule
+from .sites import Sites
 from .wire import GO, SKIP, WireError
 from .wishes import overrides
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from .process import Process
 
 #: Wishes for a function, as the agent has them (crates/agent/src/calls.rs).
-_BEFORE, _AFTER, _TELL, _POINTEES = 1, 2, 4, 16
+_BEFORE, _AFTER, _TELL, _STACK, _POINTEES = 1, 2, 4, 8, 16
 
 _CALLBACKS = ("on_start", "on_hsa", "on_hip", "on_executable", "on_allocation", "on_queue")
 
@@ -44,6 +45,7 @@ class _Wanted:
         flags = 0
         for tool in self.callers:
             flags |= (_BEFORE if "enter" in tool.phases else 0) | (_AFTER if "exit" in tool.phases else 0)
+            flags |= _STACK if tool.stacks else 0
         if self.told is not None:
             flags |= _TELL
             for name in self.told.pointees:
@@ -60,6 +62,7 @@ class App:
         self.tools = [tool for tool in tools if any(overrides(tool, name) for name in _CALLBACKS)]
         self._wanted: dict[int, _Wanted] = {}
         self._calls: dict[int, Call] = {}
+        self._sites = Sites(lambda: process.pid)
         self._happenings = Happenings(
             lambda queue, event: self._each("on_queue", queue, event),
             lambda allocation: self._each("on_allocation", allocation),
@@ -214,7 +217,7 @@ class App:
         """What is to be done with a call: the answer's words."""
         entry = self._entry(said)
         words = said["words"]
-        call = Call(entry.function, said["call"], said["thread"], self, list(words))
+        call = Call(entry.function, said["call"], said["thread"], self, list(words), self._sites, said["stack"])
         self._hand(entry, call, "enter")
         if call.skipped:
             return SKIP, call._result or 0
@@ -237,7 +240,7 @@ class App:
         if not said["answer"]:
             return int(result)
         if call is None:
-            call = Call(entry.function, said["call"], said["thread"], self, words)
+            call = Call(entry.function, said["call"], said["thread"], self, words, self._sites, said["stack"])
         call._made(words, result)
         self._hand(entry, call, "exit")
         return call._result or 0

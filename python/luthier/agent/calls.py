@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
 
 from ..errors import ToolError
 from .functions import Function, Parameter
+from .sites import Frame, Sites, Stack
 
 _INTEGERS = {"i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I", "i64": "q", "u64": "Q", "bool": "?"}
 #: Of what is passed in place: HIP's dim3 and extent.
@@ -108,8 +109,19 @@ class Arguments:
 class Call:
     """A call, from before the function runs until after it."""
 
-    def __init__(self, function: Function, number: int, thread: int, memory: Memory, words: list[int]):
+    def __init__(
+        self,
+        function: Function,
+        number: int,
+        thread: int,
+        memory: Memory,
+        words: list[int],
+        sites: Sites | None = None,
+        stack: Sequence[int] = (),
+    ):
         self._function, self._memory = function, memory
+        #: What has led to the call; empty unless a tool has ``stacks = True``.
+        self.stack = Stack() if sites is None else sites.stack(stack)
         #: Counts the calls of the process that tools hear of.
         self.number = number
         #: The thread's number, as the kernel knows it.
@@ -123,6 +135,11 @@ class Call:
     @property
     def name(self) -> str:
         return self._function.name
+
+    @property
+    def site(self) -> Frame | None:
+        """Where the call stands: the innermost frame of the stack that is not in AMD's runtime or a library of the system's."""
+        return self.stack.site
 
     def _made(self, words: list[int], result: int) -> None:
         """The function has run, with these arguments."""

@@ -179,3 +179,4 @@ class _Hearer:
 
     phases: tuple[str, ...]
     on_hip: object
+    stacks: bool = False

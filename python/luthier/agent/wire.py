@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import LuthierError
 
 #: Both sides have to be of one version.
-VERSION = 9
+VERSION = 10
 _LONGEST = 64 << 10
 _MOST_FILES = 2
 _BESIDE = socket.CMSG_SPACE(_MOST_FILES * struct.calcsize("i"))
@@ -161,13 +161,18 @@ def _files(beside: list[tuple[int, int, bytes]]) -> list[int]:
 def _of_a_call(data: bytearray) -> dict[str, Any]:
     count, rest = divmod(len(data), 8)
     words = [0] if rest else list(struct.unpack(f"<{count}Q", data))
-    if words[0] == _CALLING and count >= 4:
-        return {"message": "calling", "call": words[1], "function": words[2], "thread": words[3], "words": words[4:]}
-    if words[0] == _CALLED and count >= 7 and words[5] < 2 and words[6] <= count - 7:
-        _, call, function, thread, result, answer, size = words[:7]
+    if words[0] == _CALLING and count >= 5 and words[4] <= count - 5:
+        _, call, function, thread, size = words[:5]
         return {
-            "message": "called", "call": call, "function": function, "thread": thread, "words": words[7 : 7 + size],
-            "result": result, "pointees": words[7 + size :], "answer": answer == 1,
+            "message": "calling", "call": call, "function": function, "thread": thread, "words": words[5 : 5 + size],
+            "stack": words[5 + size :],
+        }  # fmt: skip
+    if words[0] == _CALLED and count >= 8 and words[5] < 2 and words[6] + words[7] <= count - 8:
+        _, call, function, thread, result, answer, size, marked = words[:8]
+        return {
+            "message": "called", "call": call, "function": function, "thread": thread, "words": words[8 : 8 + size],
+            "result": result, "pointees": words[8 + size : 8 + size + marked], "stack": words[8 + size + marked :],
+            "answer": answer == 1,
         }  # fmt: skip
     raise WireError(f"what is said of a call is no words of one: {len(data)} bytes")
 

@@ -47,6 +47,8 @@ class Tool:
     hip_modules: bool = False
     #: When :meth:`on_hsa` and :meth:`on_hip` are called: before the function, after it, or both.
     phases: Sequence[str] = ("enter", "exit")
+    #: Their calls have a ``stack`` and a ``site``: where in the program they stand.
+    stacks: bool = False
     #: Launches wait for :meth:`on_launch`, which may change them and say what they run.
     decides: bool = False
     #: Launches run one at a time: :meth:`on_begin` is called when all in front of one in its queue is over, and what stands
