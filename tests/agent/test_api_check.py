@@ -42,6 +42,20 @@ def test_each_mistake_is_told_once_and_by_its_address():
     ]
     assert sorted({call["call"] for call in told["failed"]}) == [call["call"] for call in told["failed"]]
     assert 15 < told["calls"] < 40
+    # Each in its line of the source, which HIP's and the agent's own frames are not.
+    source = (rocm.SOURCES / "wrong_calls.hip").read_text().splitlines()
+
+    def line(text: str, nth: int = 0) -> str:
+        return f"wrong_calls.hip:{[i for i, words in enumerate(source, 1) if text in words][nth]} in main"
+
+    assert [leak["site"] for leak in told["leaks"]] == [line("hipMallocManaged("), line("hipMalloc(&kept")]
+    assert [free["site"] for free in told["invalid frees"]] == [
+        line("hipFree(twice)", 1),
+        line("whole + 512)", 1),
+        line("0x1234500"),
+    ]
+    assert [call["site"] for call in told["failed"][2:]] == [line("hipMemcpy("), line("hipSetDevice(")]
+    assert all(leak["site"] in leak["stack"] for leak in told["leaks"])
 
 
 def test_failures_that_are_no_news_are_left_out():

@@ -3,7 +3,7 @@
 luthier trace --mock gfx90a --tool api_check -- ./app
 
 It hears of HIP's functions when they have returned. ``quiet=hipDeviceCanAccessPeer+hipModule*`` are functions whose failures are no
-news. Where in the program's code a call stands is not known: it is told by its thread and its number among the calls.
+news. Where a call stands is told by its line if the program has DWARF (``-g``), otherwise by the file with its code and the place in that.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import luthier as lt
 if TYPE_CHECKING:
     from luthier.agent.app import App
     from luthier.agent.calls import Call
+    from luthier.agent.sites import Stack
 
 #: Function -> the parameter that its memory is stored to, and what kind of memory it is.
 ALLOCATES = {
@@ -65,17 +66,20 @@ class Allocated:
     function: str
     thread: int
     call: int
+    stack: Stack
 
 
 class ApiCheck(lt.Tool):
-    """Of each process ``{"calls": N, "leaks": [{"function", "bytes", "address", "thread", "call"}], "invalid frees": [{"function",
-    "address", "why", "thread", "call"}], "failed": [{"function", "result", "error", "thread", "call", "asked"}]}``. ``call`` counts
-    the calls that the tool has heard of; ``why`` is ``freed before`` (a double free), ``never allocated``, ``inside of other memory``
+    """Of each process ``{"calls": N, "leaks": [{"function", "bytes", "address", "site", "stack", "thread", "call"}], "invalid frees":
+    [{"function", "address", "why", "site", "stack", "thread", "call"}], "failed": [{"function", "result", "error", "site", "stack",
+    "thread", "call", "asked"}]}``. ``site`` is the call's place in the program, ``stack`` what led to it, the innermost first; ``call``
+    counts the calls that the tool has heard of; ``why`` is ``freed before`` (a double free), ``never allocated``, ``inside of other memory``
     or ``of another kind``; ``asked`` says whether the thread has called ``hipGetLastError`` or ``hipPeekAtLastError`` afterwards. Whether
     the program has looked at what a function returned is not known."""
 
     hip = ("hip*",)
     phases = ("exit",)
+    stacks = True
 
     def __init__(self, quiet: str = "") -> None:
         self.quiet = [pattern for pattern in quiet.split("+") if pattern]
@@ -111,7 +115,7 @@ class ApiCheck(lt.Tool):
             parameter, kind = ALLOCATES[name]
             address = call.pointee(parameter)
             if address:
-                self.memory[address] = Allocated(address, _size(call), kind, name, call.thread, self.calls)
+                self.memory[address] = Allocated(address, _size(call), kind, name, call.thread, self.calls, call.stack)
                 self.freed.pop(address, None)
         elif name == "hipDeviceReset":
             self.memory.clear()
@@ -135,32 +139,49 @@ class ApiCheck(lt.Tool):
                 self.freed[around[0]] = self.calls
         self.invalid.append({"function": call.name, "address": f"{address:#x}", "why": why, **self._where(call)})
 
-    def _where(self, call: Call) -> dict[str, int]:
-        return {"thread": call.thread, "call": self.calls}
+    def _where(self, call: Call) -> dict[str, Any]:
+        return {**_places(call.stack), "thread": call.thread, "call": self.calls}
 
     def on_exit(self, report: lt.Report) -> None:
         if not self.is_process:
             report.result = {}
             return
         leaks = [
-            {"function": m.function, "bytes": m.size, "address": f"{m.address:#x}", "thread": m.thread, "call": m.call}
+            {
+                "function": m.function,
+                "bytes": m.size,
+                "address": f"{m.address:#x}",
+                **_places(m.stack),
+                "thread": m.thread,
+                "call": m.call,
+            }  # fmt: skip
             for m in sorted(self.memory.values(), key=lambda m: -(m.size or 0))
         ]
         report.result = {"calls": self.calls, "leaks": leaks, "invalid frees": self.invalid, "failed": self.failed}
-        if not self.calls:
-            report.table("api_check", [("no call of HIP was heard of: nothing was checked",)])
-            return
-        sums: Counter[tuple[str, int | None]] = Counter((m.function, m.size) for m in self.memory.values())
-        none: list[Any] = [("none",)]
-        rows = [(name, n, size, "" if size is None else n * size) for (name, size), n in sums.most_common()]
-        report.table("never freed", rows or none, ("function", "times", "bytes of each", "bytes") if rows else ())
-        about = ("function", "address", "why", "thread", "call")
-        wrong = [tuple(told[name] for name in about) for told in self.invalid]
-        report.table("invalid frees", wrong or none, about if wrong else ())
-        failed = Counter((one["function"], one["error"], one["asked"]) for one in self.failed)
-        news = [(name, error, n, "yes" if asked else "no") for (name, error, asked), n in failed.most_common()]
-        headers = ("function", "error", "times", "hipGetLastError was called")
-        report.table("calls that failed", news or none, headers if news else ())
+        show(report.result, report)
+
+
+def show(result: dict[str, Any], report: lt.Report) -> None:
+    """Has a report show the result of a process."""
+    if not result["calls"]:
+        report.table("api_check", [("no call of HIP was heard of: nothing was checked",)])
+        return
+    none: list[Any] = [("none",)]
+    sums: Counter[tuple[str, int | None, str]] = Counter((m["function"], m["bytes"], m["site"]) for m in result["leaks"])
+    rows = [(name, n, size, "" if size is None else n * size, site) for (name, size, site), n in sums.most_common()]
+    report.table("never freed", rows or none, ("function", "times", "bytes of each", "bytes", "called at") if rows else ())
+    about = ("function", "address", "why", "site", "call")
+    wrong = [tuple(told[name] for name in about) for told in result["invalid frees"]]
+    report.table("invalid frees", wrong or none, ("function", "address", "why", "called at", "call") if wrong else ())
+    failed = Counter((one["function"], one["error"], one["site"], one["asked"]) for one in result["failed"])
+    news = [(name, error, n, site, "yes" if asked else "no") for (name, error, site, asked), n in failed.most_common()]
+    headers = ("function", "error", "times", "called at", "hipGetLastError was called")
+    report.table("calls that failed", news or none, headers if news else ())
+
+
+def _places(stack: Stack) -> dict[str, Any]:
+    """A stack as text."""
+    return {"site": "" if stack.site is None else str(stack.site), "stack": [str(frame) for frame in stack.frames]}
 
 
 def _size(call: Call) -> int | None:
