@@ -71,6 +71,19 @@ def test_driver_does_what_the_kernels_that_copy_do():
     assert "the driver has done itself" not in done["kernels"].stderr
 
 
+@pytest.mark.parametrize("target", ["gfx90a", "gfx1030"])
+def test_waves_take_turns_as_the_schedule_says(target):
+    """Where a wave goes on for long, those after it read what it writes later; where all read first, none does."""
+    program, waves = rocm.hip("turns", targets=(target,)), 256 // (64 if target == "gfx90a" else 32)
+
+    def late(schedule: str) -> str:
+        said = rocm.passes(program, target=target, options=("--schedule", schedule)).splitlines()[-1]
+        return said.removesuffix(" lanes saw what was written later")
+
+    assert [late("fair"), late("alternate")] == [f"{256 - 256 // waves} of 256", "0 of 256"]
+    assert late("random:3") == late("random:3")
+
+
 def test_kernel_that_only_has_the_name_of_a_copy_runs_itself():
     done = rocm.mock(rocm.hip("memory"), "name_of_a_copy", options=("--log",))
     assert done.returncode == 0 and "passed" in done.stdout, done.stderr[-2000:]

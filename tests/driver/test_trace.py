@@ -40,12 +40,14 @@ def test_options_become_variables():
         "--log",
         "--threads",
         "1",
+        "--schedule",
+        "random:7",
     ]
     out = trace(*words, "--", "env").stdout.splitlines()
     expected = {
         "LUTHIER_MOCK=gfx90a,2", "LUTHIER_MOCK_MEMORY=2G", "LUTHIER_MOCK_CUS=5", "LUTHIER_MOCK_APU=1", "LUTHIER_STRICT=hazard",
         "LUTHIER_WATCHDOG=77", "LUTHIER_MOCK_LOG=1", "LUTHIER_THREADS=1", "HSA_DISABLE_FRAGMENT_ALLOCATOR=1",
-        "LUTHIER_MOCK_COPIES=kernels",
+        "LUTHIER_MOCK_COPIES=kernels", "LUTHIER_SCHEDULE=random:7",
     }  # fmt: skip
     assert expected <= set(out)
     assert any(line.startswith("HSA_TOOLS_LIB=") and line.endswith("luthier/driver/libhsakmt.so.1") for line in out)
@@ -63,6 +65,7 @@ def test_bad_input_is_one_line():
     assert "nonsense" in fails("trace", "--mock", "gfx90a", "--strict=nonsense", "--", "true")
     assert "--mock" in fails("trace", "--", "true")
     assert "driver or kernels" in fails("trace", "--mock", "gfx90a", "--copies", "fast", "--", "true")
+    assert "fair, alternate or random" in fails("trace", "--mock", "gfx90a", "--schedule", "pct:7", "--", "true")
     assert "can be gfx90a" in fails("trace", "--mock", "gfx803", "--", "true")
     assert "there are MI50" in fails("trace", "--as", "MI300", "--", "true")
     assert "1 to 8" in fails("trace", "--mock", "gfx90a,9", "--", "true")

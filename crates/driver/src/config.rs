@@ -1,6 +1,6 @@
 //! What the mock GPUs are, from environment variables.
 
-use luthier_emulator::{FindingKind, Kinds, Strict, TARGETS};
+use luthier_emulator::{FindingKind, Kinds, Schedule, Strict, TARGETS};
 use luthier_isa::Target;
 
 use crate::card::{self, CARDS, Card};
@@ -22,6 +22,8 @@ pub struct Config {
     pub watchdog: u64,
     /// Workers of a launch; 0: one for each core.
     pub threads: usize,
+    /// How the waves of a launch take turns.
+    pub schedule: Schedule,
     /// Says on standard error what is asked of the driver, and each packet.
     pub log: bool,
     /// HIP's copies and fills are done by the driver, not by the kernels.
@@ -73,6 +75,7 @@ impl Config {
             strict: strict(get("LUTHIER_STRICT").as_deref().unwrap_or("0"))?,
             watchdog: number("LUTHIER_WATCHDOG", 1_000_000_000_000, 1..=u64::MAX)?,
             threads: number("LUTHIER_THREADS", 0, 0..=1024)? as usize,
+            schedule: schedule(get("LUTHIER_SCHEDULE").as_deref().unwrap_or("fair"))?,
             log: flag("LUTHIER_MOCK_LOG"),
             copies: match get("LUTHIER_MOCK_COPIES").as_deref() {
                 // A tool may have changed the kernels, or count what they do.
@@ -146,6 +149,13 @@ fn strict(text: &str) -> Result<Strict, String> {
     }
 }
 
+fn schedule(text: &str) -> Result<Schedule, String> {
+    match text.parse() {
+        Ok(schedule @ (Schedule::Fair | Schedule::Alternate | Schedule::Random(_))) => Ok(schedule),
+        _ => Err(format!("LUTHIER_SCHEDULE={text}: programs run under fair, alternate or random:SEED")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,6 +174,8 @@ mod tests {
         assert_eq!(with(&[("LUTHIER_STRICT", "all")]).expect("possible").strict, Strict::Only(Kinds::ALL));
         let plain = with(&[]).expect("possible");
         assert_eq!((plain.target, plain.gpus, plain.apu, plain.strict), (Target::Gfx90a, 1, false, Strict::Off));
+        let turns = |text| with(&[("LUTHIER_SCHEDULE", text)]).expect("possible").schedule;
+        assert_eq!((plain.schedule, turns("random:7")), (Schedule::Fair, Schedule::Random(7)));
     }
 
     #[test]
@@ -194,6 +206,8 @@ mod tests {
             ("LUTHIER_MOCK_CUS", "0"),
             ("LUTHIER_STRICT", "lds-race,nonsense"),
             ("LUTHIER_MOCK_COPIES", "fast"),
+            ("LUTHIER_SCHEDULE", "pct:7"),
+            ("LUTHIER_SCHEDULE", "random"),
         ] {
             let error = with(&[(name, value)]).expect_err(value);
             assert!(error.starts_with(&format!("{name}={value}")), "{error}");

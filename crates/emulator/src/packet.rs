@@ -46,6 +46,8 @@ pub struct Packet {
     pub strict: Strict,
     /// All workgroups are under way together; the launch comes alone.
     pub cooperative: bool,
+    /// How its waves take turns; not one where each turn is a choice.
+    pub schedule: Schedule,
     /// The report is to have the number of instructions; others leave it zero.
     pub count: bool,
     /// Set by the thread that gives the launch up: its waves go no further. Set as well where one of them has stopped it.
@@ -181,7 +183,7 @@ impl Device {
                 dispatch,
                 memory,
                 cooperative: packet.cooperative,
-                schedule: Schedule::Fair,
+                schedule: packet.schedule.clone(),
                 stop: Arc::clone(&packet.stop),
                 strict: packet.strict.kinds(),
                 watch: None,

@@ -317,6 +317,11 @@ def build_parser() -> argparse.ArgumentParser:
     trace.add_argument("--cus", metavar="N", help="compute units of each GPU (8)")
     trace.add_argument("--threads", metavar="N", help="workers of a launch (one for each core)")
     trace.add_argument(
+        "--schedule",
+        metavar="S",
+        help="how the waves of a launch take turns: fair (the default), alternate, random:SEED; only the first uses several workers",
+    )
+    trace.add_argument(
         "--copies",
         metavar="WHO",
         help="driver: HIP's copies and fills are done natively (the default); kernels: by HIP's kernels",

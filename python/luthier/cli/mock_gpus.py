@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -18,6 +19,7 @@ from .surroundings import lead_to_files, prepend, stand_around_rocm7
 DRIVER = Path(__file__).resolve().parent.parent / "driver"
 # Programs that look for the kernel's driver themselves, before they ask the runtime.
 _LOOK_FOR_DRIVER = ("rocminfo",)
+_SCHEDULES = re.compile(r"fair|alternate|random:\d{1,19}")
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,8 @@ class MockGpus:
     memory: str | None = None
     cus: str | None = None
     threads: str | None = None
+    #: How the waves of a launch take turns.
+    schedule: str | None = None
     #: Instructions of a workgroup after which a kernel is given up.
     watchdog: str | None = None
     #: Who does HIP's copies: ``driver`` or ``kernels``.
@@ -72,6 +76,8 @@ class MockGpus:
             raise ArgumentError(f"{library} is missing: `make driver` builds it, and wheels have it")
         if self.card is not None:
             _check_card(self.card)
+        if self.schedule is not None and not _SCHEDULES.fullmatch(self.schedule):
+            raise ArgumentError(f"--schedule {self.schedule}: programs run under fair, alternate or random:SEED")
 
     def variables(self, inherited: Mapping[str, str], program: str) -> dict[str, str]:
         """The environment in which a program of this name finds them."""
@@ -87,6 +93,8 @@ class MockGpus:
         made["HSA_ENABLE_DTIF"] = "1"
         named = {"LUTHIER_MOCK_MEMORY": self.memory, "LUTHIER_MOCK_CUS": self.cus, "LUTHIER_THREADS": self.threads}
         made |= {name: value for name, value in named.items() if value is not None}
+        if self.schedule is not None:
+            made["LUTHIER_SCHEDULE"] = self.schedule
         if self.watchdog is not None:
             made["LUTHIER_WATCHDOG"] = str(parse_number("--watchdog", self.watchdog, "instructions"))
         if self.copies is not None:

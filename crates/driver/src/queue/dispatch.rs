@@ -79,6 +79,7 @@ pub fn run(queue: &Queue, given: &luthier_abi::Packet, address: u64) -> Result<(
         },
         // Alone, a workgroup waits for no other; so does the kernel that sets up global wave sync.
         cooperative: queue.cooperative.load(Ordering::Relaxed) && groups > 1,
+        schedule: gpu.config().schedule.clone(),
         count: gpu.config().log,
         stop: Arc::default(),
     };
