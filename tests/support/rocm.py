@@ -194,8 +194,9 @@ def library_program7(name: str, library: str) -> Path:
         pytest.skip(f"ROCM 7 HAS NO {library}: `tools/rocm7-packages lib{library}-dev` loads it")
     flags = ["-D__HIP_PLATFORM_AMD__", "-std=c++17", "-O1", "-w", "-isystem", f"{root}/usr/include"]
     source = SOURCES / f"{name}.cpp"
+    sources = [source, SOURCES / "whole_matrices.h"]
     return _build(
-        f"{name}-rocm7", [source], ["clang++-22", *flags, str(source), *_links7(root, False), f"-l{library}", "-lamdhip64"]
+        f"{name}-rocm7", sources, ["clang++-22", *flags, str(source), *_links7(root, False), f"-l{library}", "-lamdhip64"]
     )
 
 
