@@ -68,7 +68,7 @@ def test_the_launch_does_what_it_does_without_stops(stage):
     stage.finish()
     with np.errstate(divide="ignore", invalid="ignore"):
         expected = (X / Y * 2)[np.arange(128) ^ 1] + 1
-    np.testing.assert_allclose(stage._arguments[2], expected, rtol=1e-6)
+    np.testing.assert_allclose(stage.arguments[2], expected, rtol=1e-6)
 
 
 def test_going_back_over_ten_million_instructions_takes_less_than_a_second():

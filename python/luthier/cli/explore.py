@@ -26,5 +26,5 @@ def main(args: Any) -> int:
         "" if found.is_deterministic else "; `luthier replay --schedule S` repeats each, `luthier debug --schedule S` stops in it"
     )
     print(f"{many} under {found.schedules:,} schedules; {rest}{repeat}")
-    bad = any(outcome.replayed.stop is not None or outcome.kinds for outcome in found.outcomes)
+    bad = any(outcome.error is not None or outcome.kinds for outcome in found.outcomes)
     return 0 if found.is_deterministic and not bad else 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ..errors import ArgumentError, DeviceError
 from ..reports.findings import Finding
@@ -66,17 +66,20 @@ class Outcome:
         return f"{self.schedules:,} schedule{'' if self.schedules == 1 else 's'} (the first is {self.schedule}): {what}{found}"
 
 
+Kind = TypeVar("Kind", bound=Outcome)
+
+
 @dataclass(frozen=True)
-class Explored:
+class Explored(Generic[Kind]):
     """All outcomes that were seen, the most frequent first."""
 
-    outcomes: list[Outcome]
+    outcomes: list[Kind]
     #: How many schedules were run.
     schedules: int
     #: There are no others.
-    exhausted: bool
-    #: Choices of the longest schedule.
-    choices: int
+    exhausted: bool = False
+    #: Choices of the longest schedule; 0 where schedules were not made of choices.
+    choices: int = 0
 
     @property
     def is_deterministic(self) -> bool:
@@ -94,7 +97,7 @@ class Explored:
         return "\n".join([*map(str, self.outcomes), f"{many} under {self.schedules:,} schedules; {rest}"])
 
 
-def explore(core: _core.Device, module: int, launch: Launch, kernarg: bytes, how: How) -> Explored:
+def explore(core: _core.Device, module: int, launch: Launch, kernarg: bytes, how: How) -> Explored[Outcome]:
     """Runs a launch under many schedules, one wave at a time, each from memory as it is, where it is left again.
 
     Memory does as it is told at once: these are outcomes of sequentially consistent interleavings.
@@ -112,7 +115,7 @@ def _run(core: _core.Device, module: int, launch: Launch, kernarg: bytes, how: H
     return core.explore(module, launch, kernarg, (by, number, how.depth), count, how.watchdog)
 
 
-def _explored(parts: list[dict[str, Any]]) -> Explored:
+def _explored(parts: list[dict[str, Any]]) -> Explored[Outcome]:
     """What several searches have found, as one."""
     found: dict[Any, Outcome] = {}
     for told in (outcome for part in parts for outcome in part["outcomes"]):

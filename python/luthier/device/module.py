@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ..objects.kernel import Kernel
     from .debug.stage import Stage
-    from .exploring import Explored
+    from .exploring import Explored, Outcome
     from .mock_device import Device
 
 
@@ -255,7 +255,7 @@ class Module:
         preemptions: int = 2,
         watchdog: int = 1_000_000,
         **launch: Unpack[LaunchKeywords],
-    ) -> Explored:
+    ) -> Explored[Outcome]:
         """Runs a launch under many schedules, each in memory as it is now, and says which outcomes there are: see
         :class:`luthier.device.exploring.How`. The arrays are left as they were.
 

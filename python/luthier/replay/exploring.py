@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from ..device.exploring import How
+from ..device.exploring import Explored, How
+from ..device.exploring import Outcome as Seen
 from ..device.exploring import explore as search
 from ..errors import ArgumentError
 from .case import Case
@@ -17,38 +18,17 @@ from .running import Replayed, Way, replay
 MOST = 1_000_000
 
 
-@dataclass
-class Outcome:
+@dataclass(kw_only=True)
+class Outcome(Seen):
     """What one or more schedules lead to: the same memory, or a stop at the same instruction."""
 
-    #: Those that lead to it; the first one repeats it.
-    schedules: list[str]
-    #: Of the first one.
+    #: What the first one did.
     replayed: Replayed = field(repr=False)
-    #: Kinds of findings under any of the schedules.
-    kinds: set[str] = field(default_factory=set)
 
-    def __str__(self) -> str:
-        many = len(self.schedules)
-        what = f"stopped: {self.replayed.error}" if self.replayed.error is not None else "ends"
-        found = f", findings: {', '.join(sorted(self.kinds))}" if self.kinds else ""
-        return f"{many:,} schedule{'' if many == 1 else 's'} (the first is {self.schedules[0]}): {what}{found}"
-
-
-@dataclass(frozen=True)
-class Explored:
-    """All outcomes that were seen, the most frequent first."""
-
-    outcomes: list[Outcome]
-    #: How many schedules were tried.
-    schedules: int
-    #: There are no other outcomes.
-    exhausted: bool = False
-
-    @property
-    def is_deterministic(self) -> bool:
-        """All schedules that were tried lead to one outcome. Others might not."""
-        return len(self.outcomes) == 1
+    @staticmethod
+    def of(schedule: str, count: int, did: Replayed, kinds: set[str]) -> Outcome:
+        """What ``count`` schedules lead to, the first of which did this."""
+        return Outcome(schedule, count, did.stop, did.findings, kinds, replayed=did)
 
 
 def schedules(count: int, seed: int) -> Iterator[str]:
@@ -66,7 +46,7 @@ def explore(
     by: str = "random",
     depth: int = 3,
     preemptions: int = 2,
-) -> Explored:
+) -> Explored[Outcome]:
     """Replays a case under ``count`` schedules, on one thread, so that each can be repeated: by ``"random"``, or as
     :class:`luthier.device.exploring.How` says."""
     if count < 1:
@@ -79,21 +59,21 @@ def explore(
     found: dict[object, Outcome] = {}
     for schedule in schedules(count, seed):
         did = replay(case, replace(way, schedule=schedule))
-        outcome = found.setdefault(_key(did), Outcome([], did))
-        outcome.schedules.append(schedule)
+        outcome = found.setdefault(_key(did), Outcome.of(schedule, 0, did, set()))
+        outcome.schedules += 1
         outcome.kinds.update(finding["kind"] for finding in did.findings)
-    return Explored(sorted(found.values(), key=lambda outcome: -len(outcome.schedules)), count)
+    return Explored(sorted(found.values(), key=lambda outcome: -outcome.schedules), count)
 
 
-def _chosen(case: Case, way: Way, how: How) -> Explored:
+def _chosen(case: Case, way: Way, how: How) -> Explored[Outcome]:
     """The case on one device, taken back after each schedule; what was found is replayed once."""
     there, launch = placed(case, way)
     found = search(there.device.core, there.module, launch, case.kernarg, how)
     outcomes = []
     for told in found.outcomes:
         did = replay(case, replace(way, schedule=told.schedule, watchdog=how.watchdog))
-        outcomes.append(Outcome([told.schedule] * told.schedules, did, told.kinds))
-    return Explored(outcomes, found.schedules, found.exhausted)
+        outcomes.append(Outcome.of(told.schedule, told.schedules, did, told.kinds))
+    return Explored(outcomes, found.schedules, found.exhausted, found.choices)
 
 
 def _key(did: Replayed) -> object:

@@ -4,7 +4,11 @@
 |---|---|
 | ``stage`` | a launch that goes on and back |
 | ``stops`` | where it stops, and why |
+| ``arrays`` | the arrays among the arguments |
+| ``back`` | looking for a place to go back to |
+| ``places`` | what places are called |
 | ``lines`` | source lines and addresses |
+| ``variables``, ``dwarf`` | the source's variables |
 | ``waves`` | a wave on the stage, and its registers |
 | ``why`` | where a value comes from |
 """

@@ -9,6 +9,7 @@ from .stops import evaluate
 from .waves import SPECIAL
 
 if TYPE_CHECKING:
+    from .lines import Lines
     from .stage import Stage
     from .waves import StageWave
 
@@ -53,3 +54,31 @@ def place_named(stage: Stage, wave: StageWave | None, text: str, *, for_why: boo
         return {"address": place.address + size * at, "size": min(size, 4) if for_why else size}
     address, _, size_text = text.partition(":")
     return {"address": number_of(stage, wave, address), "size": number_of(stage, wave, size_text, 4)}
+
+
+def place_to_break(lines: Lines, kernel: str, where: int | str) -> tuple[str, list[int]]:
+    """What an address, ``FILE:LINE``, a line, a function's name or ``entry`` stands for: in words, and the addresses.
+    ArgumentError for a place that is not there."""
+    program = lines.code_object.program
+    if isinstance(where, str) and where.lower().startswith("0x"):
+        try:
+            where = int(where, 16)
+        except ValueError:
+            raise ArgumentError(f"{where!r} is no address") from None
+    if isinstance(where, int):
+        if program.instruction_at(where) is None:
+            raise ArgumentError(f"no instruction begins at {where:#x}")
+        return f"{where:#x}", [where]
+    reached = program.select(kernel)
+    if where == "entry":
+        return f"the entry of {kernel}", [reached[0].address]
+    file, _, number = where.rpartition(":")
+    if number.isdigit() and int(number) > 0:
+        (path, line), addresses = lines.addresses(file or None, int(number))
+        moved = "" if line == int(number) else f", the first line with code from {number} on"
+        return f"{path}:{line}{moved}", addresses
+    found = [function.address for function in reached if function.name == where]
+    if not found:
+        known = ", ".join(function.name for function in reached[:8])
+        raise ArgumentError(f"{where!r} is no address, FILE:LINE, entry, or function that {kernel} reaches ({known})")
+    return f"function {where}", found

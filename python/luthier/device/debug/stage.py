@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -10,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from ... import _core
 from ...errors import ArgumentError
-from ...objects.parameters import Declared, declared
 from ...reports.findings import Finding
 from ..arguments import Packed, Place
 from ..where import place_of
-from .lines import Line, Lines
+from .arrays import Arrays
+from .back import last_event_of, last_of_other_line, last_stop_before
+from .lines import Lines
+from .places import place_to_break
 from .stops import ACTIONS, Breakpoint, Condition, Stop, Watchpoint, condition_of
 from .variables import Variables
 from .waves import SPECIAL, StageWave, register_name
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
 
     from ..mock_device import Device
     from .why import Origin
-
-#: Events that are looked at first for the stop before.
-_STRETCH = 100_000
-#: What a recorded launch calls the memory of an argument.
-_ARGUMENT = re.compile(r"argument (\d+)(?: '(\w+)')?")
 
 
 class Stage:
@@ -50,8 +46,10 @@ class Stage:
         self.stops_at_findings = False
         self.last: Stop | None = None
         self._packed: Packed | None = packed
-        self._arguments = list(arguments)
+        #: The arguments as the caller has given them.
+        self.arguments = list(arguments)
         self._places = list(packed.places)
+        self._arrays = Arrays(lines, kernel, self._places, self.arguments)
         self._next = 1
         #: The event at which the last step ended, and the wave that made it.
         self._stepped: tuple[int, tuple[int, int]] | None = None
@@ -99,60 +97,17 @@ class Stage:
     @property
     def arrays(self) -> dict[str, Place]:
         """The arguments that are arrays, by name (``arg0``, ``arg1``, ... where the kernel's have none): where they are."""
-        found = {}
-        for place in self._places:
-            index = self._index(place)
-            if index is not None:
-                known = self._declared[index] if index < len(self._declared) else None
-                name = self._names[index] if index < len(self._names) else None
-                recorded = _ARGUMENT.match(place.what)
-                name = name or (known.called if known is not None else None) or (recorded and recorded[2])
-                found[name if name and name.isidentifier() else f"arg{index}"] = place
-        return found
-
-    @staticmethod
-    def _index(place: Place) -> int | None:
-        """Which argument's array a place is; in a recorded launch the name of it says so."""
-        recorded = _ARGUMENT.match(place.what)
-        return place.index if place.index >= 0 else int(recorded[1]) if recorded is not None else None
+        return self._arrays.places
 
     @cached_property
     def variables(self) -> Variables:
         """The source's variables, by DWARF."""
         return Variables(self, self.lines)
 
-    @cached_property
-    def _names(self) -> list[str | None]:
-        facts = self.lines.code_object.core.kernel(self.kernel) or {}
-        return [arg.get("name") for arg in facts.get("args") or () if not arg["hidden"]]
-
-    @cached_property
-    def _declared(self) -> list[Declared | None]:
-        """What DWARF or the metadata say of the arguments."""
-        core = self.lines.code_object.core
-        args = [arg for arg in (core.kernel(self.kernel) or {}).get("args") or () if not arg["hidden"]]
-        return declared(core, self.kernel, args)
-
     def array(self, name: str | int) -> numpy.ndarray:
         """A copy of an argument's array as it is now, by the argument's name or number.
         ArgumentError for an argument that is no array."""
-        import numpy
-
-        known = self.arrays
-        place = known.get(name) if isinstance(name, str) else next((p for p in known.values() if self._index(p) == name), None)
-        if place is None:
-            raise ArgumentError(f"kernel {self.kernel} has no array {name!r}, only {', '.join(known) or 'none'}")
-        index = self._index(place) or 0
-        data = numpy.frombuffer(self.read(place.address, place.size), "uint8")
-        given = self._arguments[index] if index < len(self._arguments) else None
-        dtype, shape = getattr(given, "dtype", None), getattr(given, "shape", None)
-        if dtype is None:
-            told = self._declared[index] if index < len(self._declared) else None
-            name_of = told.to.dtype if told is not None and told.to is not None else ""
-            dtype, shape = name_of or "uint8", (-1,)
-        kind = numpy.dtype(dtype)
-        data = data[: len(data) // kind.itemsize * kind.itemsize].view(kind)
-        return data.reshape(shape) if shape is not None and (shape == (-1,) or numpy.prod(shape) == data.size) else data
+        return self._arrays.read(name, self.read)
 
     def place_of(self, address: int) -> str | None:
         """Which argument's array an address is in, in words; None for none."""
@@ -166,35 +121,10 @@ class Stage:
         breakpoint says which. ``condition`` is asked with the wave (see :class:`StageWave`), or is a Python expression over
         its registers (``"v[3][0] > 5"``; :func:`luthier.device.debug.stops.names_of`).
         ArgumentError for a place that is not there."""
-        what, addresses = self._find(where)
+        what, addresses = place_to_break(self.lines, self.kernel, where)
         point = Breakpoint(self._number(), what, addresses, condition_of(condition))
         self.breakpoints.append(point)
         return point
-
-    def _find(self, where: int | str) -> tuple[str, list[int]]:
-        program = self.lines.code_object.program
-        if isinstance(where, str) and where.lower().startswith("0x"):
-            try:
-                where = int(where, 16)
-            except ValueError:
-                raise ArgumentError(f"{where!r} is no address") from None
-        if isinstance(where, int):
-            if program.instruction_at(where) is None:
-                raise ArgumentError(f"no instruction begins at {where:#x}")
-            return f"{where:#x}", [where]
-        reached = program.select(self.kernel)
-        if where == "entry":
-            return f"the entry of {self.kernel}", [reached[0].address]
-        file, _, number = where.rpartition(":")
-        if number.isdigit() and int(number) > 0:
-            (path, line), addresses = self.lines.addresses(file or None, int(number))
-            moved = "" if line == int(number) else f", the first line with code from {number} on"
-            return f"{path}:{line}{moved}", addresses
-        found = [function.address for function in reached if function.name == where]
-        if not found:
-            known = ", ".join(function.name for function in reached[:8])
-            raise ArgumentError(f"{where!r} is no address, FILE:LINE, entry, or function that {self.kernel} reaches ({known})")
-        return f"function {where}", found
 
     def watch(
         self,
@@ -349,64 +279,28 @@ class Stage:
         group, number = self._wave(wave)
         retired = next((found.retired for found in self.waves if found.id == (group, number)), None)
         if retired is None:  # it has ended
-            event = self._last_of(group, number)
+            event = last_event_of(self, group, number)
             return self._begin() if event is None else self._stand(event, (group, number))
         found = self.core.event_of(group, number, max(retired - count, 0))
         return self._begin() if found is None or not retired else self._stand(found, (group, number))
-
-    def _last_of(self, group: int, number: int) -> int | None:
-        """Of a wave that has ended, the event of its last instruction."""
-        low, high = 0, 1
-        if self.core.event_of(group, number, 0) is None:
-            return None
-        event = self.event
-        while (self.core.event_of(group, number, high) or event) < event and high < event:
-            low, high = high, high * 2
-        while low < high:
-            middle = (low + high + 1) // 2
-            found = self.core.event_of(group, number, middle)
-            low, high = (middle, high) if found is not None and found < event else (low, middle - 1)
-        return self.core.event_of(group, number, low)
 
     def reverse_line(self, wave: Any = None) -> Stop:
         """Goes back to where a wave came to the line before."""
         self.lines.file(None)
         id = self._wave(wave)
         wave = self.wave(*id)
-        before = self._last_of_other_line(id, wave.retired, self.lines.line(wave.pc))
+        before = last_of_other_line(self, id, wave.retired, self.lines.line(wave.pc))
         if before is None:
             return self._begin()
         retired, line = before
-        further = self._last_of_other_line(id, retired, line)
+        further = last_of_other_line(self, id, retired, line)
         event = self.core.event_of(*id, 0 if further is None else further[0] + 1)
         assert event is not None
         return self._stand(event, id)
 
-    def _last_of_other_line(self, id: tuple[int, int], retired: int, line: Line | None) -> tuple[int, Line | None] | None:
-        """Of the first ``retired`` instructions of a wave the last one that is of a line, and not of this one: how many the wave
-        had executed before, and its line."""
-        here = self.event
-        others = [
-            instruction.address
-            for function in self.lines.code_object.program.select(self.kernel)
-            for instruction in function.instructions
-            if self.lines.line(instruction.address) not in (None, line)
-        ]
-        found = self.core.last_executed(*id, retired, [], others, None)
-        self.goto(here)
-        return None if found is None else (found[1], self.lines.line(found[2]))
-
     def reverse_resume(self) -> Stop:
         """Goes back to the last breakpoint, watchpoint or finding before now, or the beginning."""
-        end, found, stretch = self.event, None, _STRETCH
-        behind = end
-        while found is None and behind:
-            begin = max(behind - stretch, 0)
-            self.goto(begin)
-            while (stop := self.resume(behind)).why in ("address", "watchpoint", "finding") and stop.event <= behind:
-                if stop.event < end and not (stop.why == "address" and stop.event == behind):
-                    found = stop
-            behind, stretch = begin, stretch * 8
+        found = last_stop_before(self, self.event)
         if found is None:
             return self._begin()
         # Once more to it, so that its stop is what was stopped at.

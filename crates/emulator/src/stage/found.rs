@@ -1,0 +1,51 @@
+//! What strict mode has found, and what went wrong, as reports have it; and what memory holds, as one number.
+
+use super::Stage;
+use crate::choose::WaveId;
+use crate::error::EmuError;
+use crate::launch::told_finding;
+use crate::report::Finding;
+use crate::workgroup::Trouble;
+
+impl Stage {
+    /// What strict mode has found so far in waves that are under way, and in those that have ended.
+    pub fn findings(&self) -> Vec<Finding> {
+        let ended =
+            self.play.outcome.findings.iter().map(|(raw, workgroup, wave)| {
+                told_finding(&self.kernel, raw.clone(), (*workgroup, *wave), &self.places())
+            });
+        let waves = self.waves();
+        let under_way = waves.iter().flat_map(|seen| {
+            self.findings_of(seen.id).iter().map(|raw| self.told(raw.clone(), seen.id)).collect::<Vec<_>>()
+        });
+        ended.chain(under_way).collect()
+    }
+
+    pub(super) fn findings_of(&self, id: WaveId) -> &[crate::strict::RawFinding] {
+        self.wave(id).and_then(|wave| wave.strict.as_ref()).map_or(&[], |strict| strict.findings())
+    }
+
+    pub(super) fn told(&self, raw: crate::strict::RawFinding, id: WaveId) -> Finding {
+        let workgroup = self.play.group(id.group).map_or([0; 3], |group| group.id);
+        told_finding(&self.kernel, raw, (workgroup, id.wave), &self.places())
+    }
+
+    pub(super) fn places(&self) -> impl crate::launch::Places + '_ {
+        (&*self.module, &self.play)
+    }
+
+    pub(crate) fn error(&self, trouble: Trouble) -> EmuError {
+        self.module.error(&self.kernel, trouble, |pc| self.module.locate(pc).1)
+    }
+
+    /// Findings as reports have them.
+    pub(crate) fn tell_all(&self, raw: Vec<(crate::strict::RawFinding, [u32; 3], u32)>) -> Vec<Finding> {
+        let told = |(raw, workgroup, wave)| told_finding(&self.kernel, raw, (workgroup, wave), &self.places());
+        raw.into_iter().map(told).collect()
+    }
+
+    /// A number that tells what is in the device's memory.
+    pub(crate) fn digest(&self) -> u64 {
+        self.image.as_ref().map_or(0, |image| image.digest(&self.play.shared.memory, &self.starts))
+    }
+}
