@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..base.tracebacks import shortened
 from ..errors import ArgumentError, DeviceError
@@ -29,10 +29,15 @@ if TYPE_CHECKING:
     import numpy
     from typing_extensions import Unpack
 
+    from .. import _core
     from ..objects.kernel import Kernel
+    from .debug.lines import Lines
     from .debug.stage import Stage
     from .exploring import Explored, Outcome
     from .mock_device import Device
+
+
+Made = TypeVar("Made")
 
 
 class LaunchWatch(Protocol):
@@ -241,6 +246,21 @@ class Module:
         except BaseException:
             packed.free(self.device.core)
             raise
+
+    def debug_packed(
+        self, launch: Launch, packed: Packed, make: Callable[[Device, str, _core.Stage, Packed, Sequence[Any], Lines], Made]
+    ) -> Made:
+        """The same of a ``launch`` whose arguments are ``packed`` already, by a launcher other than ours; ``make`` makes the stage."""
+        from .debug.lines import Lines
+
+        variant = self.chosen(launch)
+        if variant.sources:
+            raise ArgumentError("debug: nothing reads the channels of tools here: they are for run and trace")
+        variant.toolset.launched(replace(launch, places=lambda: packed.places))
+        packed.kept += self.device.memory.kept(anyhow=True)
+        runs = self.runs(variant.name, launch.kernel)
+        inner = self.device.core.stage(runs.id, launch, packed.kernarg)
+        return make(self.device, launch.kernel, inner, packed, launch.args, Lines(runs.loaded, launch.kernel))
 
     @shortened
     @launches

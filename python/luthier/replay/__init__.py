@@ -5,6 +5,7 @@
 | ``case`` | a launch with all that it needs, as a file |
 | ``recorder`` | recording a launch on a mock device |
 | ``program`` | recording a launch of a running program |
+| ``live`` | a program that waits at its launches while they are debugged |
 | ``running`` | replaying a case |
 | ``comparing`` | two code objects on one case |
 | ``debugging`` | a case on the stage of the debugger |
@@ -14,10 +15,11 @@
 
 from __future__ import annotations
 
+from ..device.exploring import Explored
 from .case import Case, Dispatch, Region
 from .comparing import Compared, Store, compare
 from .debugging import debug, why_they_differ
-from .exploring import Explored, Outcome, explore
+from .exploring import Outcome, explore
 from .recorder import Recording, record
 from .reducing import Reduced, reduce
 from .running import Difference, Replayed, Way, replay

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..device.results import RunResult
     from .by_program import Programs, programs
     from .comparison import Comparison, compare
-    from .setup import attach, capture, detach, install, trace, uninstall
+    from .setup import attach, capture, debug, detach, install, trace, uninstall
     from .tensors import Tensor, empty, tensor
 
     #: What the last launch did; None before the first one, and after one that failed.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Comparison": "comparison", "compare": "comparison", "Programs": "by_program", "programs": "by_program",
-    "attach": "setup", "capture": "setup", "detach": "setup", "install": "setup", "trace": "setup", "uninstall": "setup", "Tensor": "tensors", "empty": "tensors",
+    "attach": "setup", "capture": "setup", "debug": "setup", "detach": "setup", "install": "setup", "trace": "setup", "uninstall": "setup", "Tensor": "tensors", "empty": "tensors",
     "tensor": "tensors",
 }  # fmt: skip
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "attach",
     "capture",
     "compare",
+    "debug",
     "detach",
     "empty",
     "install",

@@ -50,6 +50,30 @@ class Attachment:
         return maker(self.tool)()
 
 
+@dataclass(frozen=True)
+class Bound:
+    """The arguments of a launch as the kernel's source has them."""
+
+    #: By name, those that the compiler took as constants among them.
+    values: dict[str, Any]
+    #: What is passed, in order: numbers, addresses of pointers; None for what is neither.
+    passed: list[int | None]
+    #: Memory that is there for the launch only.
+    kept: list[Any]
+
+
+@dataclass(frozen=True)
+class Held:
+    """A launch that is not made, but put on the stage of the debugger."""
+
+    function: Function
+    module: Module
+    launch: Launch
+    kernarg: bytes
+    places: list[Any]
+    bound: Bound
+
+
 @dataclass(eq=False)
 class Function:
     """A kernel as Triton hands it over, and as it is loaded."""
@@ -96,6 +120,9 @@ class Gpu:
         #: What launches are watched for, if they are, and what was seen.
         self._wanted: Sequence[Any] | None = None
         self._traces: list[Trace] = []
+        #: Launches that are held, if they are, and whether the one that is made now is autotuning's.
+        self._held: list[Held] | None = None
+        self.is_measuring = False
 
     @property
     def wave_size(self) -> int:
@@ -151,8 +178,10 @@ class Gpu:
         cluster: tuple[int, int, int] | None,
         args: list[Any],
         places: Any,
-    ) -> RunResult:
-        """Runs a kernel. ``places`` says what the arguments' arrays are called, when something went wrong."""
+        bound: Callable[[], Bound],
+    ) -> RunResult | None:
+        """Runs a kernel; None where launches are held. ``places`` says what the arguments' arrays are called, when something
+        went wrong, ``bound`` what the source calls all of them."""
         global _last
         block = (threads, 1, 1)
         sizes = (grid[0] * threads, grid[1], grid[2])
@@ -164,6 +193,9 @@ class Gpu:
         _last = None
         told = Launch(function.name, sizes, block, args, lds, self.strict, cooperative, cluster, self.schedule)
         module = self.loaded(function)
+        if self._held is not None and not self.is_measuring:
+            self._held.append(Held(function, module, told, kernarg, places(), bound()))
+            return None
         if self._wanted is None:
             result = module.run_packed(told, kernarg, places)
         else:
@@ -198,6 +230,25 @@ class Gpu:
         if not traces:
             raise ArgumentError("luthier.triton.trace: no kernel was launched: give it kernel[grid] and the kernel's arguments")
         return traces[-1]
+
+    def hold(self, launch: Callable[[], object]) -> tuple[Held, object]:
+        """The one launch that ``launch`` makes on this GPU, which is not run, and what ``launch`` gave. What autotuning measures
+        first is run. ArgumentError where there is none, or several."""
+        self._held = []
+        try:
+            given = launch()
+            held = self._held
+        finally:
+            self._held = None
+        if len(held) != 1:
+            names = ", ".join(one.function.name for one in held)
+            told = (
+                f"{len(held)} kernels were launched ({names}): give it one"
+                if held
+                else "no kernel was launched: give it kernel[grid]"
+            )
+            raise ArgumentError(f"luthier.triton.debug: {told}, and the kernel's arguments")
+        return held[0], given
 
     def _report(self, result: RunResult) -> None:
         verdict = self.policy.judge(result.findings, 1)

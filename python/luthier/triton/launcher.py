@@ -8,7 +8,7 @@ from typing import Any
 from triton.runtime import _allocation
 
 from .descriptors import descriptor
-from .gpu import Function, current
+from .gpu import Bound, Function, current
 from .packing import Packer, places_of
 
 
@@ -87,7 +87,12 @@ class Launcher:
         cluster = (workgroups, 1, 1) if workgroups > 1 else None
         places = places_of(names, kinds, given)
         threads = waves * self._warp_size
-        result = gpu.launch(function, (x * workgroups, y, z), threads, kernarg, lds, self._cooperative, cluster, given, places)
+        named = dict(zip(self._names, args))
+        bound = lambda: Bound(named, list(map(_number, values)), [scratch, profile])  # noqa: E731
+        grid = (x * workgroups, y, z)
+        result = gpu.launch(function, grid, threads, kernarg, lds, self._cooperative, cluster, given, places, bound)
+        if result is None:
+            return
         result.again = lambda wanted: gpu.trace(wanted, lambda: self._launch(programs, stream, handle, packed_metadata, args))
 
     def _packer(self, function: Function, kinds: Sequence[str]) -> Packer:
@@ -133,6 +138,10 @@ class Launcher:
         if hasattr(value, "round_f32_to_tf32"):
             flags.append(bool(value.round_f32_to_tf32))
         return flags
+
+
+def _number(value: Any) -> int | None:
+    return int(value) if hasattr(value, "__index__") else None
 
 
 def _scratch(allocator: Any, size: int, alignment: int, count: int, stream: Any) -> Any:

@@ -23,6 +23,8 @@ from .versions import checked_version
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from .debugging import ProgramStage
+
 _VARIABLE, _STRICT = "LUTHIER_TRITON", "LUTHIER_TRITON_STRICT"
 _FINDINGS, _SCHEDULE = "LUTHIER_TRITON_FINDINGS", "LUTHIER_TRITON_SCHEDULE"
 _WHAT = ("warn", "raise", "keep")
@@ -126,6 +128,17 @@ def trace(
 
     ArgumentError where nothing is launched, and for events that there are not."""
     return active_gpu().trace((events, snapshots, only, limit), lambda: launcher(*args, **constants))
+
+
+def debug(launcher: Callable[..., Any], *args: Any, **constants: Any) -> ProgramStage:
+    """A launch that stops at breakpoints and goes back: ``with luthier.triton.debug(kernel[grid], x, out, n, BLOCK=128) as
+    stage:``, before its first instruction; see :class:`luthier.triton.debugging.ProgramStage`. With ``strict`` of
+    :func:`install` it is judged, and stops at findings. What autotuning measures first is run as usual.
+
+    ArgumentError where no kernel is launched, or several."""
+    from .debugging import begin
+
+    return begin(active_gpu(), lambda: launcher(*args, **constants))
 
 
 def capture(kernel: str = "*", *, launch: int = 1, limit: int = LIMIT) -> Recording:

@@ -25,6 +25,20 @@ def _index(place: Place) -> int | None:
     return place.index if place.index >= 0 else int(recorded[1]) if recorded is not None else None
 
 
+def dtype_of(given: Any) -> numpy.dtype | None:
+    """NumPy's type of an array's or a tensor's elements, their bits where NumPy has none; None for what is neither."""
+    import numpy
+
+    whole = getattr(given, "__luthier_array__", given)
+    dtype = getattr(whole, "dtype", None)
+    if dtype is None or isinstance(dtype, numpy.dtype):
+        return dtype
+    try:
+        return numpy.dtype(str(dtype).rpartition(".")[2])
+    except TypeError:
+        return numpy.dtype(f"u{dtype.itemsize}")
+
+
 class Arrays:
     """Those of a launch: ``places`` are where memory is, ``given`` the arguments as the caller has them."""
 
@@ -67,11 +81,12 @@ class Arrays:
         index = _index(place) or 0
         data = numpy.frombuffer(memory(place.address, place.size), "uint8")
         given = self._given[index] if index < len(self._given) else None
-        dtype, shape = getattr(given, "dtype", None), getattr(given, "shape", None)
-        if dtype is None:
+        if isinstance(whole := getattr(given, "__luthier_array__", None), numpy.ndarray):
+            return whole.copy()  # the kernel works on it
+        kind, shape = dtype_of(given), getattr(given, "shape", None)
+        if kind is None:
             told = self._declared[index] if index < len(self._declared) else None
             name_of = told.to.dtype if told is not None and told.to is not None else ""
-            dtype, shape = name_of or "uint8", (-1,)
-        kind = numpy.dtype(dtype)
+            kind, shape = numpy.dtype(name_of or "uint8"), (-1,)
         data = data[: len(data) // kind.itemsize * kind.itemsize].view(kind)
         return data.reshape(shape) if shape is not None and (shape == (-1,) or numpy.prod(shape) == data.size) else data

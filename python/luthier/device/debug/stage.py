@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,12 @@ class Stage:
     change what it does. Going back is doing it again up to an earlier event, so everything is what it was then.
     :meth:`finish` (or the end of a ``with`` block) ends it where it is, and brings the buffers back.
     """
+
+    #: Of a launch of a program that waits for it: lets the program go on, and gives its next launch, before the first instruction;
+    #: None where it has ended.
+    following: Callable[[], Stage | None] | None = None
+    #: Called when it is finished.
+    at_end: Callable[[], object] | None = None
 
     def __init__(self, device: Device, kernel: str, core: _core.Stage, packed: Packed, arguments: Sequence[Any], lines: Lines):
         self.device = device
@@ -109,6 +115,10 @@ class Stage:
         ArgumentError for an argument that is no array."""
         return self._arrays.read(name, self.read)
 
+    def more_names(self, wave: StageWave | None) -> dict[str, Callable[[], Any]]:
+        """What expressions about a ``wave`` can name besides registers, arrays and variables: how to have the value of each."""
+        return {}
+
     def place_of(self, address: int) -> str | None:
         """Which argument's array an address is in, in words; None for none."""
         return place_of(address, self._places)
@@ -122,7 +132,7 @@ class Stage:
         its registers (``"v[3][0] > 5"``; :func:`luthier.device.debug.stops.names_of`).
         ArgumentError for a place that is not there."""
         what, addresses = place_to_break(self.lines, self.kernel, where)
-        point = Breakpoint(self._number(), what, addresses, condition_of(condition))
+        point = Breakpoint(self._number(), what, addresses, condition_of(condition), where)
         self.breakpoints.append(point)
         return point
 
@@ -169,6 +179,17 @@ class Stage:
         point = Watchpoint(self._number(), what, request, condition_of(condition))
         self.watchpoints.append(point)
         return point
+
+    def take_over(self, other: Stage) -> None:
+        """Has the breakpoints and watchpoints of the ``other`` launch, of the same program. Breakpoints are found anew by what was
+        asked for; one that is not in this kernel's code has no addresses."""
+        for point in other.breakpoints:
+            try:
+                point.addresses = place_to_break(self.lines, self.kernel, point.where)[1]
+            except ArgumentError:
+                point.addresses = []
+        self.breakpoints, self.watchpoints, self._next = other.breakpoints, other.watchpoints, other._next
+        self.stops_at_findings = other.stops_at_findings
 
     def delete(self, point: Breakpoint | Watchpoint | int) -> None:
         """Forgets ``point``, a breakpoint or a watchpoint, or the one with that number.
@@ -425,7 +446,10 @@ class Stage:
         return self.last
 
     def finish(self) -> None:
-        """Ends the launch where it is: the arguments' buffers are copied back and given up."""
+        """Ends the launch where it is: the arguments' buffers are copied back and given up. A program that waits goes on."""
+        if self.at_end is not None:
+            at_end, self.at_end = self.at_end, None
+            at_end()
         if self._packed is not None:
             packed, self._packed = self._packed, None
             try:

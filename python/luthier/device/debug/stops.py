@@ -30,6 +30,8 @@ class Breakpoint:
     what: str
     addresses: list[int]
     condition: Condition | None = None
+    #: The place, as :meth:`Stage.break_at` was told.
+    where: int | str = "entry"
     enabled: bool = True
     #: How often a wave has stopped there.
     hits: int = 0
@@ -117,6 +119,7 @@ def names_of(stage: Stage, wave: StageWave | None, wanted: Collection[str] | Non
             "group": lambda: wave.group, "workgroup": lambda: wave.workgroup, "pc": lambda: wave.pc,
             "lds": lambda: numpy.frombuffer(wave.lds, "uint8"), "var": lambda: Named(wave),
         }  # fmt: skip
+    names |= stage.more_names(wave)
     found = {name: value() for name, value in names.items() if wanted is None or name in wanted}
     if wave is not None and wanted is not None:
         others = [name for name in wanted if name not in names and name in stage.variables.names_at(wave.pc)]

@@ -91,8 +91,13 @@ class LuthierDriver(amd.HIPDriver):
 
 def instructions_of(call: Any, *, quantiles: Any = None, **kwargs: Any) -> Any:
     """Runs something once and gives the instructions that its kernels retired, as milliseconds of a nanosecond each."""
-    before = gpu.current().instructions
-    call()
+    current = gpu.current()
+    before, was_measuring = current.instructions, current.is_measuring
+    current.is_measuring = True
+    try:
+        call()
+    finally:
+        current.is_measuring = was_measuring
     value = (gpu.current().instructions - before) / 1e6
     return [value] * len(quantiles) if quantiles else value
 
