@@ -34,6 +34,53 @@ KERNEL ticket(u32 *lock, u32 *out) {
     out[0] += 1;
     __hip_atomic_store(lock + 16, mine + 1, __ATOMIC_RELEASE, __HIP_MEMORY_SCOPE_AGENT);
 }
+// Decoupled look-back: the sum of all tiles up to each one's own, flags beside values that are no atomics.
+template <int RELEASE, int ACQUIRE> DEVICE static inline void scan(u32 *state, u32 *out) {
+    if (local_x() != 0) return;
+    u32 *flag = state + 8, *sum = state + 64, *prefix = state + 128;
+    u32 tile = __hip_atomic_fetch_add(state, 1, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT), own = 3 * tile + 1, before = 0;
+    sum[tile] = own;
+    __hip_atomic_store(flag + tile, 1, RELEASE, __HIP_MEMORY_SCOPE_AGENT);
+    for (u32 at = tile; at != 0;) {
+        u32 found;
+        at--;
+        while (!(found = __hip_atomic_load(flag + at, ACQUIRE, __HIP_MEMORY_SCOPE_AGENT))) __builtin_amdgcn_s_sleep(1);
+        before += found == 2 ? prefix[at] : sum[at];
+        if (found == 2) break;
+    }
+    prefix[tile] = out[tile] = before + own;
+    __hip_atomic_store(flag + tile, 2, RELEASE, __HIP_MEMORY_SCOPE_AGENT);
+}
+KERNEL lookback(u32 *state, u32 *out) { scan<__ATOMIC_RELEASE, __ATOMIC_ACQUIRE>(state, out); }
+KERNEL lookback_relaxed(u32 *state, u32 *out) { scan<__ATOMIC_RELAXED, __ATOMIC_RELAXED>(state, out); }
+// Stream-K: two tiles of three parts each over three workgroups, two parts each; who has a tile's first part adds the others'.
+template <bool FENCED> DEVICE static inline void stream(u32 *work, u32 *out) {
+    u32 *flag = work, *partial = work + 64, lane = local_x(), total = 0, group = group_x();
+    for (u32 part = 2 * group; part < 2 * group + 2; part++) {
+        total += 100 * (part / 3) + 10 * (part % 3) + lane;
+        bool is_last = part % 3 == 2 || part == 2 * group + 1;
+        if (!is_last) continue;
+        bool owns = 2 * group <= part / 3 * 3;
+        if (!owns) {
+            partial[group * 64 + lane] = total;
+            barrier();
+            if (lane == 0) __hip_atomic_store(flag + group, 1, FENCED ? __ATOMIC_RELEASE : __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT);
+        } else {
+            if (part % 3 != 2) {
+                if (lane == 0)
+                    while (!__hip_atomic_load(flag + group + 1, FENCED ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT))
+                        __builtin_amdgcn_s_sleep(1);
+                barrier();
+                if (FENCED) __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "agent");
+                total += partial[(group + 1) * 64 + lane];
+            }
+            out[part / 3 * 64 + lane] = total;
+        }
+        total = 0;
+    }
+}
+KERNEL streamk(u32 *work, u32 *out) { stream<true>(work, out); }
+KERNEL streamk_relaxed(u32 *work, u32 *out) { stream<false>(work, out); }
 KERNEL meets(u32 *at, u32 *out) {
     if (local_x() == 0) {
         __hip_atomic_fetch_add(at, 1, __ATOMIC_ACQ_REL, __HIP_MEMORY_SCOPE_AGENT);
@@ -89,6 +136,35 @@ def test_a_ticket_lock_has_one_outcome(modules, target):
     found = explore(modules(target), "ticket", 4, by="pct", schedules=64, strict=True)
     assert found.is_clean and found.schedules == 64, str(found)
     assert left(modules(target), "ticket", 4, found.outcomes[0].schedule) == (4, 4)
+
+
+def of_many(module, kernel, blocks, block, **how):
+    """The kernel under many schedules, and what one of them leaves in its second argument."""
+    args = [np.zeros(512, np.uint32), np.zeros(512, np.uint32)]
+    found = module.explore(kernel, blocks=blocks, block=block, args=args, strict=True, **how)
+    module.run(kernel, blocks=blocks, block=block, args=args, schedule=found.outcomes[0].schedule)
+    return found, args[1]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("by", ["pct", "usual"])
+def test_decoupled_look_back_is_clean_and_without_its_fences_it_is_not(modules, target, by):
+    found, out = of_many(modules(target), "lookback", 5, 32, by=by, schedules=48)
+    assert found.is_clean and found.schedules == 48, str(found)
+    np.testing.assert_array_equal(out[:5], np.cumsum(3 * np.arange(5) + 1))
+    found, _ = of_many(modules(target), "lookback_relaxed", 5, 32, by=by, schedules=16)
+    assert any(outcome.kinds for outcome in found.outcomes), str(found)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("by", ["pct", "usual"])
+def test_stream_k_is_clean_and_without_its_fences_it_is_not(modules, target, by):
+    found, out = of_many(modules(target), "streamk", 3, 64, by=by, schedules=48)
+    assert found.is_clean and found.schedules == 48, str(found)
+    parts = 100 * np.arange(2)[:, None] + 10 * np.arange(3)
+    np.testing.assert_array_equal(out[:128].reshape(2, 64), parts.sum(1)[:, None] + 3 * np.arange(64))
+    found, _ = of_many(modules(target), "streamk_relaxed", 3, 64, by=by, schedules=16)
+    assert any(outcome.kinds for outcome in found.outcomes), str(found)
 
 
 def test_a_barrier_of_more_workgroups_than_have_room_never_ends(modules):

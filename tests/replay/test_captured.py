@@ -160,3 +160,45 @@ def test_kernels_of_the_test_programs_are_replayed_to_the_bit(gpu, name, case, t
     assert names
     for kernel in names:
         assert replay(lt.capture([built, case], kernel, mock=gpu)).is_same, kernel
+
+
+def test_a_program_waits_at_its_launch_and_goes_on_to_the_next_one(program):
+    launch = ("--kernel", "scale*", "--mock", "gfx90a")
+    seen = "print arg1.view('i4')[3]"
+    commands = (seen, "c", seen, "c", seen, "c", seen, "nl", seen, "info breaks", "nl")
+    commands = ("break entry if group == 0 and wave == 0", "c", *commands)
+    done = luthier("debug", *launch, "--batch", *(word for one in commands for word in ("-x", one)), "--", program)
+    assert done.returncode == 0, done.stdout + done.stderr
+    # The second launch finds in memory what the first one has left in the program's own run, and the third one both.
+    assert [int(line) for line in done.stdout.splitlines() if line.isdigit()] == [0, 13, 13, 13, 26], done.stdout
+    assert done.stdout.count("the next launch: _Z5scalePKiPii") == 2 and "there is no further launch" in done.stdout
+    assert "breakpoint 1: the entry" in done.stdout and "the program has ended with status 5" in done.stderr
+
+
+def test_a_program_that_ends_while_it_waits_is_told_of_in_one_line(program, tmp_path):
+    script = tmp_path / "killed.sh"
+    script.write_text(f"#!/bin/sh\n{program} &\necho $! > {tmp_path}/pid\nwait $!\nexit 3\n")
+    script.chmod(0o755)
+    words = [sys.executable, "-m", "luthier", "debug", "--kernel", "turn*", "--mock", "gfx90a", "--", str(script)]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    line = process.stdout.readline()
+    assert line.startswith("event 0"), line
+    os.kill(int((tmp_path / "pid").read_text()), 9)
+    out, err = process.communicate("continue\nwhy arg0[8]\nnext-launch\n", timeout=120)
+    assert process.returncode == 0 and "there is no further launch" in out and "global_store" in out + line, out
+    assert err.splitlines()[-1] == "luthier: the program has ended while its launch waited, with status 3", err
+
+
+def test_an_editor_goes_on_to_the_next_launch_of_a_program(program):
+    told = {"app": [str(program)], "kernel": "scale*", "mock": "gfx90a", "stopOnEntry": True}
+    requests = [("initialize", {"adapterID": "luthier"}), ("launch", told), ("configurationDone", {})]
+    requests += [("continue", {"threadId": 1})] * 6 + [("disconnect", {})]
+    messages = b""
+    for number, (command, arguments) in enumerate(requests, 1):
+        body = json.dumps({"seq": number, "type": "request", "command": command, "arguments": arguments}).encode()
+        messages += b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    done = subprocess.run([sys.executable, "-m", "luthier", "dap"], input=messages, capture_output=True, timeout=120)
+    assert done.returncode == 0 and b'"success": false' not in done.stdout, done
+    assert done.stdout.count(b"the next launch: ") == 2 and done.stdout.count(b'"event": "terminated"') == 1, done.stdout
+    assert b"the program has ended: there is no further launch" in done.stdout

@@ -19,12 +19,13 @@ from ..reports.findings import finding_text
 if TYPE_CHECKING:
     from ..device.debug.stage import Stage
     from ..device.debug.waves import StageWave
+    from ..replay.live import Program
 
 _HISTORY = "~/.local/state/luthier/debug_history"
 _SHORT = {
     "b": "break", "c": "continue", "s": "step", "si": "stepi", "rs": "reverse_step", "rsi": "reverse_stepi", "rc": "reverse_continue",
     "p": "print", "l": "list", "w": "wave", "i": "info", "d": "delete", "q": "quit", "EOF": "quit", "where": "backtrace", "bt": "backtrace",
-    "reverse-step": "reverse_step", "reverse-stepi": "reverse_stepi", "reverse-continue": "reverse_continue", "last-write": "last_write",
+    "nl": "next_launch", "next-launch": "next_launch", "reverse-step": "reverse_step", "reverse-stepi": "reverse_stepi", "reverse-continue": "reverse_continue", "last-write": "last_write",
 }  # fmt: skip
 
 
@@ -107,9 +108,28 @@ class Debugger(cmd.Cmd):
 
     # On and back.
 
-    def do_continue(self, arg: str) -> None:
-        """continue [EVENT]: goes on to the next stop, at most to an event. Short: c"""
+    def do_continue(self, arg: str) -> bool | None:
+        """continue [EVENT]: goes on to the next stop, at most to an event; where the launch is over, to the program's next one.
+        Short: c"""
+        if self.stage.following is not None and self.stage.is_over and not arg:
+            return self.do_next_launch("")
         self._show(self.stage.resume(self._number(arg) if arg else None))
+        return None
+
+    def do_next_launch(self, arg: str) -> bool | None:
+        """next-launch: the program goes on, up to its next launch of such a kernel, with the same breakpoints. Short: nl"""
+        before = self.stage
+        if before.following is None:
+            raise ArgumentError("next-launch: there is no program that goes on: luthier debug --kernel K -- APP ARGS starts one")
+        found = before.following()
+        if found is None:
+            self._say("the program has ended: there is no further launch")
+            return True
+        found.take_over(before)
+        self.stage, self._selected = found, None
+        self._say(f"the next launch: {found.kernel}")
+        self._show(found.goto(0))
+        return None
 
     def do_step(self, arg: str) -> None:
         """step [N]: the selected wave goes on to its next source line, N times. Short: s"""
@@ -316,7 +336,7 @@ def _lanes(name: str, row: Any) -> list[str]:
 def main(args: Any) -> int:
     """Debugs one launch: of a code object, or a case file."""
     stage = stage_of(args)
-    with stage:
+    try:
         debugger = Debugger(stage)
         if debugger.run(args.command_lines):
             return int(debugger.failed)
@@ -329,6 +349,8 @@ def main(args: Any) -> int:
                     return 0
                 except KeyboardInterrupt:
                     print(file=debugger.stdout)
+    finally:
+        stage.finish()
 
 
 def stage_of(args: Any) -> Stage:
@@ -375,10 +397,12 @@ def stage_of(args: Any) -> Stage:
 
 
 def _of_program(args: Any) -> Stage:
-    """A program's launch, recorded while the program runs to its end, and then on the stage."""
-    from ..replay.debugging import debug
-    from .capture import captured
-    from .replay import way_of
+    """A program's launch, before which the program waits, and which is gone through here, in memory as it was."""
+    from ..replay.case import LIMIT
+    from ..replay.live import Program
+    from .argspec import parse_number
+    from .mock_gpus import MockGpus
+    from .mock_gpus import Program as Started
 
     own = ("file", "grid", "blocks", "block", "cluster", "target", "entry")
     given = [name for name in own if getattr(args, name) is not None] + (["arg"] if args.arg else [])
@@ -386,12 +410,45 @@ def _of_program(args: Any) -> Stage:
         raise ArgumentError("debug: a program says its code object, sizes and arguments itself: give --kernel, and --launch")
     if args.kernel is None:
         raise ArgumentError("debug: --kernel says which kernel of the program")
-    case, status = captured(args)
-    if status:
-        print(f"luthier: the program has ended with status {status}", file=sys.stderr)
-    stage = debug(case, way_of(args, schedule=args.schedule))
+    number = 1 if args.launch is None else parse_number("--launch", args.launch, "a launch")
+    if number < 1:
+        raise ArgumentError("--launch: launches count from 1")
+    limit = LIMIT if args.limit is None else parse_number("--limit", args.limit, "bytes")
+    started = Started.on(MockGpus.of(args), args.app, os.environ, rocm=args.rocm)
+    program = Program(started.path, started.words, started.environment, args.kernel, number, limit)
+    program.start()
+    try:
+        stage = _next_of(program, args)
+        if stage is None:
+            raise program.missing
+    except BaseException:
+        program.let_go()
+        raise
     stage.stops_at_findings = bool(args.strict or args.strict_kinds)
     return stage
+
+
+def _next_of(program: Program, args: Any) -> Stage | None:
+    """The program's next launch, on the stage."""
+    from ..replay.debugging import debug
+    from .replay import way_of
+
+    case = program.next()
+    if case is None:
+        return None
+    stage = debug(case, way_of(args, schedule=args.schedule))
+    stage.following = lambda: _next_of(program, args)
+    stage.at_end = lambda: _let_go(program)
+    return stage
+
+
+def _let_go(program: Program) -> None:
+    """The program goes on to its end; what became of it is said, where that is worth saying."""
+    status = program.let_go()
+    if status or program.is_gone:
+        when = " while its launch waited," if program.is_gone else ""
+        how = f"by signal {-status}" if status < 0 else f"with status {status}"
+        print(f"luthier: the program has ended{when} {how}", file=sys.stderr)
 
 
 class _History:

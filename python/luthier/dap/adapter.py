@@ -261,7 +261,11 @@ class Adapter:
             return
         if stop.why == "over":
             self._wire.event("output", category="console", output=f"the launch is over, after {stop.event:,} instructions\n")
-            self._wire.event("terminated")
+            if self.stage.following is None:
+                self._wire.event("terminated")
+                return
+            # The program goes on once the client says so: what the launch leaves can be looked at.
+            self._wire.event("stopped", reason="pause", description="the launch is over", allThreadsStopped=True)
             return
         self._wire.event("output", category="console", output=f"event {stop.event:,}: {stop}\n")
         told: Arguments = {"reason": _REASONS.get(stop.why, reached), "description": str(stop), "allThreadsStopped": True}
@@ -273,8 +277,26 @@ class Adapter:
             told["text"] = str(stop)
         self._wire.event("stopped", **told)
 
+    def _next_launch(self) -> None:
+        """The program goes on, up to its next launch, which is stopped at its beginning."""
+        before = self.stage
+        assert before.following is not None
+        try:
+            found = before.following()
+        except LuthierError as error:
+            self._wire.event("output", category="stderr", output=f"{error}\n")
+            found = None
+        if found is None:
+            self._wire.event("output", category="console", output="the program has ended: there is no further launch\n")
+            self._wire.event("terminated")
+            return
+        found.take_over(before)
+        self._stage, self._shown = found, Shown(found)
+        self._wire.event("output", category="console", output=f"the next launch: {found.kernel}\n")
+        self._go(lambda: self.stage.goto(0), "entry")
+
     def _do_continue(self, arguments: Arguments) -> Arguments:
-        self._after = self._on
+        self._after = self._next_launch if self.stage.is_over and self.stage.following is not None else self._on
         return {"allThreadsContinued": True}
 
     def _do_reverseContinue(self, arguments: Arguments) -> None:
