@@ -210,3 +210,5 @@ def test_check_judges_hip_programs():
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
     assert "2 launches checked" in done.stderr and "found 2 times" in done.stderr and "lds-race" in done.stderr
+    # Told once, when it is known which count: not by the driver as they are made.
+    assert "luthier: GPU 0, launch" not in done.stderr

@@ -96,15 +96,15 @@ impl Account {
         self.word(CHECKED).fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Strict mode has found something; `line` says what, for people.
-    pub fn finding(&self, gpu: u32, launch: u64, finding: &Finding, line: &str) {
+    /// Strict mode has found something; `line` says what, for people. Whether it is written down.
+    pub fn finding(&self, gpu: u32, launch: u64, finding: &Finding, line: &str) -> bool {
         if self.word(FINDINGS).fetch_add(1, Ordering::Relaxed) >= MOST {
-            return;
+            return false;
         }
         let mut text = described(gpu, launch, finding, line).to_string();
         text.push('\n');
         // In one piece: others write there as well. What does not fit on the machine is counted.
-        let _ = (&self.file).write(text.as_bytes());
+        (&self.file).write(text.as_bytes()).is_ok_and(|written| written == text.len())
     }
 }
 

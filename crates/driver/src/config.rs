@@ -24,6 +24,8 @@ pub struct Config {
     pub threads: usize,
     /// How the waves of a launch take turns.
     pub schedule: Schedule,
+    /// Findings that the account keeps are not said.
+    pub keep_findings: bool,
     /// Says on standard error what is asked of the driver, and each packet.
     pub log: bool,
     /// HIP's copies and fills are done by the driver, not by the kernels.
@@ -76,6 +78,11 @@ impl Config {
             watchdog: number("LUTHIER_WATCHDOG", 1_000_000_000_000, 1..=u64::MAX)?,
             threads: number("LUTHIER_THREADS", 0, 0..=1024)? as usize,
             schedule: schedule(get("LUTHIER_SCHEDULE").as_deref().unwrap_or("fair"))?,
+            keep_findings: match get("LUTHIER_MOCK_FINDINGS").as_deref() {
+                None | Some("say") => false,
+                Some("keep") => true,
+                Some(text) => return Err(format!("LUTHIER_MOCK_FINDINGS={text} is not possible: it is say or keep")),
+            },
             log: flag("LUTHIER_MOCK_LOG"),
             copies: match get("LUTHIER_MOCK_COPIES").as_deref() {
                 // A tool may have changed the kernels, or count what they do.
@@ -208,6 +215,7 @@ mod tests {
             ("LUTHIER_MOCK_COPIES", "fast"),
             ("LUTHIER_SCHEDULE", "pct:7"),
             ("LUTHIER_SCHEDULE", "random"),
+            ("LUTHIER_MOCK_FINDINGS", "twice"),
         ] {
             let error = with(&[(name, value)]).expect_err(value);
             assert!(error.starts_with(&format!("{name}={value}")), "{error}");

@@ -117,9 +117,9 @@ pub fn run(queue: &Queue, given: &luthier_abi::Packet, address: u64) -> Result<(
     for finding in &report.findings {
         let near = |address| gpu.view.memory.describe(address, gpu.view.node);
         let line = crate::report::finding(number, of_program, finding, near);
-        say(&line);
-        if let Some(account) = gpu.account() {
-            account.finding(gpu.number(), number, finding, &line);
+        let kept = gpu.account().is_some_and(|account| account.finding(gpu.number(), number, finding, &line));
+        if !(kept && gpu.config().keep_findings) {
+            say(&line);
         }
     }
     if let Some(address) = report.would_end {
