@@ -108,7 +108,7 @@ def test_on_the_command_line(program, tmp_path):
 
 
 def test_a_launch_of_a_program_is_debugged(program):
-    launch = ("--kernel", "scale*", "--launch", "2", "--mock", "gfx90a")
+    launch = ("--kernel", "scale*", "--launch", "2", "--mock", "gfx90a", "--schedule", "pct:7")
     commands = ("c", "print arg1.view('i4')[3]", "why arg1[12]", "rc", "info breaks")
     words = [word for command in commands for word in ("-x", command)]
     done = luthier("debug", *launch, "--batch", *words, "--", program)

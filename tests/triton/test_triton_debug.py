@@ -11,6 +11,9 @@ import luthier.triton
 triton = pytest.importorskip("triton")
 tl = pytest.importorskip("triton.language")
 
+from triton.experimental import gluon  # noqa: E402
+from triton.experimental.gluon import language as gl  # noqa: E402
+
 TARGETS = ["gfx942", "gfx1100", "gfx1201"]
 
 
@@ -44,6 +47,15 @@ def gather(x, index, out, BLOCK: tl.constexpr):
     where = tl.load(index + at)
     v = tl.load(x + where)
     tl.store(out + at, v)
+
+
+@gluon.jit
+def twice(x, out, n, BLOCK: gl.constexpr, layout: gl.constexpr, turned: gl.constexpr):
+    at = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK, layout=layout)
+    v = gl.load(x + at, mask=at < n)
+    w = gl.convert_layout(v, turned)
+    there = gl.program_id(0) * BLOCK + gl.arange(0, BLOCK, layout=turned)
+    gl.store(out + there, w * 2, mask=there < n)
 
 
 @triton.jit
@@ -111,6 +123,22 @@ def test_tensors_of_a_matrix_product_are_those_of_numpy_in_each_iteration(on_gpu
         assert stage.event == 0 and not c.any()
         with pytest.raises(lt.ArgumentError, match="2 times: iteration=2 is not there"):
             stage.blocks(line_of("x = tl.load(left"), program=0, iteration=2)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_tensors_of_gluon_are_told_whatever_their_layouts(on_gpu, target):
+    on_gpu(target)
+    lanes = 64 if target == "gfx942" else 32
+    layouts = [gl.BlockedLayout([each], [lanes], [4], [0]) for each in (4, 1)]
+    x, out = np.arange(700, dtype="f4"), np.zeros(700, "f4")
+    with luthier.triton.debug(twice[(2,)], x, out, 700, BLOCK=512, layout=layouts[0], turned=layouts[1]) as stage:
+        (v,) = stage.blocks(line_of("v = gl.load"), program=1)
+        (w,) = stage.blocks(line_of("gl.store(out + there"), program=1)
+        for block, expected in ((v, x), (w, 2 * x)):
+            np.testing.assert_array_equal(block.values.mask, np.arange(512, 1024) >= 700)
+            np.testing.assert_array_equal(block.values.compressed(), expected[512:])
+        # Four elements of each lane, and one.
+        assert (v.lanes["lane"][:4] == 0).all() and w.lanes["lane"][:4].tolist() == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any
 
 from ..base.text import printable
@@ -414,7 +415,8 @@ def _of_program(args: Any) -> Stage:
     if number < 1:
         raise ArgumentError("--launch: launches count from 1")
     limit = LIMIT if args.limit is None else parse_number("--limit", args.limit, "bytes")
-    started = Started.on(MockGpus.of(args), args.app, os.environ, rocm=args.rocm)
+    # The schedule is the debugger's, not the program's.
+    started = Started.on(replace(MockGpus.of(args), schedule=None), args.app, os.environ, rocm=args.rocm)
     program = Program(started.path, started.words, started.environment, args.kernel, number, limit)
     program.start()
     try:

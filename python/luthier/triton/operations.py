@@ -104,9 +104,10 @@ def _type(text: str) -> tuple[tuple[int, ...], str]:
     return tuple(int(size) for size in found[1].split("x") if size), found[2].split(", #")[0]
 
 
-def _pointed(element: str) -> str:
-    """What a pointer points to."""
-    return element[element.index("<") + 1 : -1].split(",")[0].strip() if element.startswith("!tt.ptr<") else element
+def _pointed(text: str) -> str:
+    """What the first pointer among some types points to; of no pointer the type itself."""
+    found = re.search(r"!tt\.ptr<([^<>,]+)", text)
+    return text if found is None else found[1].strip()
 
 
 def size_of(element: str) -> int | None:
@@ -251,7 +252,7 @@ class Program:
             is_load = operation.endswith("load")
             operands = operands if is_load else operands[1:]
             addresses, first = self._added(operands[0], operands[1], _pointed(element)), 2
-            shape = _type(types.split(" -> ")[-1] if is_load else types.split(", ")[0])[0]
+            shape = _type(types.split(" -> ")[-1])[0]
         mask: Value = operands[first] if len(operands) > first else numpy.asarray(True)
         if not isinstance(mask, Unknown):
             mask = numpy.broadcast_to(mask, shape) if mask.dtype.kind == "b" else Unknown("of a mask that is none")
@@ -285,7 +286,7 @@ class Program:
         if len(known) < len(operands):
             return next(one for one in operands if isinstance(one, Unknown))
         if operation == "tt.addptr":
-            return self._added(known[0], known[1], _pointed(_type(types.partition(", ")[0])[1]))
+            return self._added(known[0], known[1], _pointed(types))
         made = _OPERATIONS.get(operation)
         if made is None or not known:
             return Unknown(f"of {operation}, which is not followed")
