@@ -59,6 +59,13 @@ def twice(x, out, n, BLOCK: gl.constexpr, layout: gl.constexpr, turned: gl.const
 
 
 @triton.jit
+def prints(x, out):
+    v = tl.load(x)
+    tl.device_print("v", v)
+    tl.store(out, v)
+
+
+@triton.jit
 def count(x, out, times):
     total = 0.0
     for _ in range(times):
@@ -188,6 +195,12 @@ def test_what_cannot_be_debugged_is_refused_and_autotuning_is_done_before(on_gpu
         ):
             with pytest.raises(lt.ArgumentError, match=why):
                 bad()
+    with luthier.triton.debug(prints[(1,)], x, out) as stage:
+        stage.break_at(line_of("tl.store(out, v)"))
+        stop = stage.resume()
+        with pytest.raises(lt.DeviceError, match="calls its host, which cannot be taken back"):
+            stage.blocks(line_of("v = tl.load(x)"))
+        assert stage.event == stop.event and stage.last == stop
     tuned = triton.autotune([triton.Config({"BLOCK": size}) for size in (64, 128)], key=["n"])(scale)
     grid = lambda meta: (triton.cdiv(128, meta["BLOCK"]),)  # noqa: E731
     with luthier.triton.debug(tuned[grid], x, out, 128) as stage:

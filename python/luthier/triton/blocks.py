@@ -157,8 +157,12 @@ def _bytes(events: numpy.ndarray, data: numpy.ndarray) -> Bytes:
 
 def record(stage: Stage, group: int, addresses: Sequence[int]) -> Recorded:
     """What a workgroup accesses by the instructions at these addresses, in all of the launch, which is left where it stands.
-    ArgumentError for more accesses than are looked at."""
+    ArgumentError for more accesses than are looked at, DeviceError where the launch cannot be taken back."""
     here, last, core = stage.event, stage.last, stage.core
+    if not here:  # a launch that has not begun is at no distance from its beginning
+        core.resume(1, None, [], [], False)
+    stage.goto(max(here - 1, 0))
+    stage.last = last
     began = [event for wave in range(64) if (event := core.event_of(group, wave, 0)) is not None]
     events, data, seen = [], [], False
     try:
