@@ -91,6 +91,15 @@ impl Small {
             Top::Fnuz | Top::Numbers => self.magnitudes(),
         }
     }
+    /// The magnitudes of infinity, and of the first NaN; beyond all where there is none. (Not of FNUZ, whose NaN is that of
+    /// the sign.)
+    pub const fn specials(self) -> (u32, u32) {
+        match self.top {
+            Top::Ieee => (self.largest() + 1, self.largest() + 2),
+            Top::OneNan => (u32::MAX, self.magnitudes()),
+            Top::Fnuz | Top::Numbers => (u32::MAX, u32::MAX),
+        }
+    }
     const fn least_exponent(self) -> i32 {
         1 - self.bias
     }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::accumulate::a_block;
 use super::sum::{Rule, Span};
-use super::types::{Element, Side, View};
+use super::types::{Element, Side};
 use crate::op::{Flow, Op, OpFlags, RawMods, Semantics};
 use crate::wave::{Row, Wave};
 
@@ -95,25 +95,48 @@ impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const
             a.flush();
             b.flush();
         }
-        let mut product = Full::<R, M, BLOCKS> { op: *op, a: a.view(), b: b.view(), k, rule: PhantomData };
+        let mut product =
+            Full::<R, M, BLOCKS, PER_LANE> { op: *op, sides: Sides { a: &mut a, b: &mut b }, k, rule: PhantomData };
         rows::<M, BLOCKS>(w, op.dst, op.src[2], &mut product);
         Flow::Next
     }
 }
 
-struct Full<'a, R, const M: usize, const BLOCKS: usize> {
+/// Both operands, whose significands are found when the first row needs them.
+pub struct Sides<'a, const PER_LANE: usize> {
+    pub a: &'a mut Side<PER_LANE>,
+    pub b: &'a mut Side<PER_LANE>,
+}
+
+impl<const PER_LANE: usize> Sides<'_, PER_LANE> {
+    /// Adds products to accumulators, by vectors where that is possible.
+    #[inline(always)]
+    pub fn add<R: Rule, const M: usize>(&mut self, op: &Op, at: Span, c: &mut [u32; M]) {
+        if R::add_fast(self.a.view(), self.b.view(), at, c) {
+            return;
+        }
+        if R::IN_PARTS {
+            self.a.significands();
+            self.b.significands();
+        }
+        R::add(op, self.a.view(), self.b.view(), at, c);
+    }
+}
+
+struct Full<'a, R, const M: usize, const BLOCKS: usize, const PER_LANE: usize> {
     op: Op,
-    a: View<'a>,
-    b: View<'a>,
+    sides: Sides<'a, PER_LANE>,
     k: usize,
     rule: PhantomData<R>,
 }
 
-impl<R: Rule, const M: usize, const BLOCKS: usize> Product<M> for Full<'_, R, M, BLOCKS> {
+impl<R: Rule, const M: usize, const BLOCKS: usize, const PER_LANE: usize> Product<M>
+    for Full<'_, R, M, BLOCKS, PER_LANE>
+{
     #[inline(always)]
     fn add(&mut self, block: usize, row: usize, c: &mut [u32; M]) {
         let from = a_block(RawMods(self.op.imm), BLOCKS, block);
         let at = Span { a: from * self.k * M + row, b: block * self.k * M, k: self.k, step: M };
-        R::add(&self.op, self.a, self.b, at, c);
+        self.sides.add::<R, M>(&self.op, at, c);
     }
 }

@@ -28,9 +28,12 @@ use luthier_isa::Generation;
 use luthier_isa::op::Op as IsaOp;
 
 mod accumulate;
+mod aligned;
 mod dense;
 mod double;
 mod elements;
+#[cfg(target_arch = "x86_64")]
+mod lanes;
 mod layout;
 mod moves;
 mod rdna;
@@ -218,5 +221,7 @@ fn named(name: &str) -> ValuOp {
 
 #[cfg(test)]
 mod tests;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests_aligned;
 #[cfg(test)]
 mod tests_rdna;

@@ -5,9 +5,9 @@
 //! sixteen, so that the first registers hold the first half of K. The lanes of a row hold its scales in the order of its
 //! blocks, each in the byte of its register that OP_SEL (low bit) and OP_SEL_HI (high bit) select.
 
-use super::dense::{Product, rows};
-use super::sum::{NAN, Rule, Span, TwoSums};
-use super::types::{Bf6, Bf8, Element, Fp4, Fp6, Fp8, View};
+use super::dense::{Product, Sides, rows};
+use super::sum::{NAN, Span, TwoSums};
+use super::types::{Bf6, Bf8, Element, Fp4, Fp6, Fp8, MOST_SCALED};
 use crate::error::FaultKind;
 use crate::fp::small::shared_exponent;
 use crate::op::{Flow, Op, RawMods, Semantics};
@@ -23,6 +23,7 @@ pub struct Mixed<const M: usize, const SCALED: bool>;
 /// Reads one operand; false if there is no such format.
 #[inline(always)]
 fn load<const M: usize>(side: &mut Side, format: u32, op: &Op, registers: &[Row]) -> bool {
+    #[inline(always)]
     fn of<E: Element, const M: usize>(side: &mut Side, op: &Op, registers: &[Row]) {
         let groups = 64 / M;
         side.load::<E, M>(op, registers, 0, |lane, e| {
@@ -47,17 +48,24 @@ fn load<const M: usize>(side: &mut Side, format: u32, op: &Op, registers: &[Row]
 #[inline(always)]
 fn scale<const M: usize>(side: &mut Side, scales: &Row, byte: u32) -> u64 {
     let mut nans = 0;
-    for block in 0..64 / M {
+    let mut powers = [[0; M]; 4];
+    let mut furthest = 0;
+    for (block, powers) in powers.iter_mut().enumerate().take(64 / M) {
         for i in 0..M {
             match shared_exponent(scales.0[block * M + i] >> (8 * byte)) {
                 None => nans |= 1 << i,
-                Some(exponent) => {
-                    for k in 32 * block..32 * (block + 1) {
-                        side.exponents()[k * M + i] += exponent;
-                    }
-                }
+                Some(exponent) => powers[i] = exponent,
             }
+            furthest = furthest.max(powers[i].abs());
         }
+    }
+    let narrow = furthest <= MOST_SCALED;
+    if !narrow {
+        // By the exponents that they have now.
+        side.significands();
+    }
+    for (block, powers) in powers.iter().enumerate().take(64 / M) {
+        side.scale(32 * block..32 * (block + 1), powers, narrow);
     }
     nans
 }
@@ -78,7 +86,8 @@ impl<const M: usize, const SCALED: bool> Semantics for Mixed<M, SCALED> {
             a_nans = scale::<M>(&mut a, w.row(op.imm2 as u16), byte(0));
             b_nans = scale::<M>(&mut b, w.row((op.imm2 >> 16) as u16), byte(1));
         }
-        let mut product = Scaled { op: *op, a: a.view(), b: b.view(), a_nans, b_nans };
+        let sides = Sides { a: &mut a, b: &mut b };
+        let mut product = Scaled { op: *op, sides, a_nans, b_nans };
         rows::<M, 1>(w, op.dst, op.src[2], &mut product);
         Flow::Next
     }
@@ -86,8 +95,7 @@ impl<const M: usize, const SCALED: bool> Semantics for Mixed<M, SCALED> {
 
 struct Scaled<'a> {
     op: Op,
-    a: View<'a>,
-    b: View<'a>,
+    sides: Sides<'a, PER_LANE>,
     /// Rows and columns that are NaNs by their scales.
     a_nans: u64,
     b_nans: u64,
@@ -96,7 +104,8 @@ struct Scaled<'a> {
 impl<const M: usize> Product<M> for Scaled<'_> {
     #[inline(always)]
     fn add(&mut self, _block: usize, row: usize, c: &mut [u32; M]) {
-        TwoSums::add(&self.op, self.a, self.b, Span { a: row, b: 0, k: 2048 / M, step: M }, c);
+        let at = Span { a: row, b: 0, k: 2048 / M, step: M };
+        self.sides.add::<TwoSums, M>(&self.op, at, c);
         for (j, c) in c.iter_mut().enumerate() {
             if self.a_nans >> row & 1 != 0 || self.b_nans >> j & 1 != 0 {
                 *c = NAN;

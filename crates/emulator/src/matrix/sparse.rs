@@ -119,9 +119,11 @@ impl<A: Element, B: Element, R: Rule, L: Layout, const M: usize, const PER_LANE:
         b.load::<B, M>(op, b_rows, 0, |lane, e| b_place[e][lane / M] * M);
         a.split::<A>(op);
         b.split::<B>(op);
+        a.significands();
+        b.significands();
         let (a, b) = (a.view(), b.view());
         let mut met = Side::<PER_LANE>::new();
-        (met.fraction, met.special) = (b.fraction, b.special);
+        (met.fraction, met.special, met.narrow) = (b.fraction, b.special, b.narrow);
         let mut product = Picked::<R, L, M, PER_LANE> { op: *op, a, b, met, index, rule: PhantomData };
         rows::<M, 1>(w, op.dst, op.dst, &mut product);
         Flow::Next
@@ -151,6 +153,9 @@ impl<R: Rule, L: Layout, const M: usize, const PER_LANE: usize> Product<M> for P
                 self.met.copy((2 * q + half) * M, self.b, k * M, M);
             }
         }
-        R::add(&self.op, self.a, self.met.view(), Span { a: row, b: 0, k: stored, step: M }, c);
+        let at = Span { a: row, b: 0, k: stored, step: M };
+        if !R::add_fast(self.a, self.met.view(), at, c) {
+            R::add(&self.op, self.a, self.met.view(), at, c);
+        }
     }
 }

@@ -6,6 +6,7 @@
 //! have those of sparse and scaled operations, which sum what they multiply by the same rules. NaNs are
 //! 0x7fc00000.
 
+use super::aligned;
 use super::types::{View, ZERO};
 use crate::fp::soft;
 use crate::mode::Round;
@@ -28,6 +29,11 @@ pub struct Span {
 pub trait Rule {
     /// It works on significands and exponents; else on values, without denormals since CDNA2.
     const IN_PARTS: bool = true;
+    /// The same by vectors, where that is possible: whether it was. Of elements it needs values and exponents.
+    #[inline(always)]
+    fn add_fast<const M: usize>(_a: View, _b: View, _at: Span, _c: &mut [u32; M]) -> bool {
+        false
+    }
     fn add<const M: usize>(op: &Op, a: View, b: View, at: Span, c: &mut [u32; M]);
 }
 
@@ -296,6 +302,10 @@ fn not_finite<const M: usize>(c: &[u32; M]) -> bool {
 
 impl<const GROUP: usize> Rule for Aligned<GROUP> {
     #[inline(always)]
+    fn add_fast<const M: usize>(a: View, b: View, at: Span, c: &mut [u32; M]) -> bool {
+        aligned::add::<M, GROUP, 1>(a, b, at, c)
+    }
+    #[inline(always)]
     fn add<const M: usize>(_op: &Op, a: View, b: View, at: Span, c: &mut [u32; M]) {
         let (mut sum, mut largest) = ([0; M], [0; M]);
         for first in (0..at.k).step_by(GROUP) {
@@ -314,6 +324,10 @@ impl<const GROUP: usize> Rule for Aligned<GROUP> {
 }
 
 impl Rule for TwoSums {
+    #[inline(always)]
+    fn add_fast<const M: usize>(a: View, b: View, at: Span, c: &mut [u32; M]) -> bool {
+        aligned::add::<M, 16, 2>(a, b, at, c)
+    }
     #[inline(always)]
     fn add<const M: usize>(_op: &Op, a: View, b: View, at: Span, c: &mut [u32; M]) {
         let (mut even, mut odd, mut even_top, mut odd_top) = ([0; M], [0; M], [0; M], [0; M]);

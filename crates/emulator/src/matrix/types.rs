@@ -6,6 +6,7 @@ use crate::fp::small::{BF6, BF8, BF8_FNUZ, FP4, FP6, FP8, FP8_FNUZ, Small, packe
 use crate::op::{Op, OpFlags};
 use crate::wave::Row;
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 /// An element type.
@@ -108,7 +109,32 @@ fn values(format: Small) -> Vec<f32> {
     (0..1 << format.bits()).map(|code| format.to_f32(code)).collect()
 }
 
-/// The small formats differ in their tables only.
+/// The numbers of 64 codes of a small format: an f32 has the same fields, but for the width of the exponent and its bias.
+#[inline(always)]
+fn numbers(
+    bits: u32,
+    fraction: u32,
+    least: i32,
+    (infinity, nan): (u32, u32),
+    fnuz: bool,
+    codes: &[u32; 64],
+) -> [f32; 64] {
+    let sign = 1 << (bits - 1);
+    let scale = f32::from_bits(((126 + least + 127) as u32) << 23);
+    let mut out = [0.0; 64];
+    for lane in 0..64 {
+        let code = codes[lane];
+        let magnitude = code & (sign - 1);
+        let number = (f32::from_bits(magnitude << (23 - fraction)) * scale).to_bits();
+        let number = if !fnuz & (magnitude == infinity) { 0x7f80_0000 } else { number };
+        let is_nan = if fnuz { code == sign } else { magnitude >= nan };
+        let number = if is_nan { 0x7fc0_0000 } else { number };
+        out[lane] = f32::from_bits(number | (code & sign) << (32 - bits));
+    }
+    out
+}
+
+/// The small formats differ in their numbers of bits and in what is infinite or a NaN.
 macro_rules! small {
     ($name:ident, $bits:literal, $fraction:literal, $least:literal, $format:ident, $fnuz:ident, $fnuz_least:literal) => {
         impl Element for $name {
@@ -119,6 +145,12 @@ macro_rules! small {
             }
             fn value(op: &Op, code: u32) -> f32 {
                 Self::table(op).map_or(0.0, |table| table[code as usize])
+            }
+            #[inline(always)]
+            fn values(op: &Op, codes: &[u32; 64]) -> [f32; 64] {
+                // Those of fewer than eight bits have no other form.
+                let fnuz = op.flags.contains(OpFlags::FNUZ) && $least != $fnuz_least;
+                numbers($bits, $fraction, Self::least(op), $format.specials(), fnuz, codes)
             }
             fn table(op: &Op) -> Option<&'static [f32]> {
                 static TABLES: LazyLock<[Vec<f32>; 2]> = LazyLock::new(|| [values($format), values($fnuz)]);
@@ -144,7 +176,10 @@ pub struct Side<const PER_LANE: usize> {
     exponent: [[i32; 64]; PER_LANE],
     pub fraction: i32,
     pub special: bool,
+    pub narrow: bool,
     least: f32,
+    /// The significands are there.
+    is_split: bool,
 }
 
 /// The elements of an operand.
@@ -157,9 +192,16 @@ pub struct View<'a> {
     pub fraction: i32,
     /// Some element is infinite or a NaN.
     pub special: bool,
+    /// Every element but zeros has an exponent of [`NARROW`] at most, up or down.
+    pub narrow: bool,
     /// The least normal number.
     pub least: f32,
 }
+
+/// Products of such elements are exact as f32, and so are their places in a sum.
+const NARROW: i32 = 50;
+/// Elements of eight bits and fewer stay narrow if they are multiplied by 2 to the power of this, or divided.
+pub const MOST_SCALED: i32 = 34;
 
 impl<const PER_LANE: usize> Side<PER_LANE> {
     #[inline(always)]
@@ -170,7 +212,9 @@ impl<const PER_LANE: usize> Side<PER_LANE> {
             exponent: [[ZERO; 64]; PER_LANE],
             fraction: 0,
             special: false,
+            narrow: false,
             least: 0.0,
+            is_split: false,
         }
     }
 
@@ -182,12 +226,29 @@ impl<const PER_LANE: usize> Side<PER_LANE> {
             exponent: self.exponent.as_flattened(),
             fraction: self.fraction,
             special: self.special,
+            narrow: self.narrow,
             least: self.least,
         }
     }
 
-    pub fn exponents(&mut self) -> &mut [i32] {
-        self.exponent.as_flattened_mut()
+    /// Multiplies the elements of neighbouring k by powers of two, by row or column. `narrow`: no such power of the whole
+    /// operand is beyond [`MOST_SCALED`], so that the values follow.
+    #[inline(always)]
+    pub fn scale<const M: usize>(&mut self, ks: Range<usize>, powers: &[i32; M], narrow: bool) {
+        let exponents = self.exponent.as_flattened_mut().as_chunks_mut::<M>().0;
+        for exponents in &mut exponents[ks.clone()] {
+            for j in 0..M {
+                exponents[j] += powers[j];
+            }
+        }
+        if narrow {
+            for values in &mut self.value.as_flattened_mut().as_chunks_mut::<M>().0[ks] {
+                for j in 0..M {
+                    values[j] *= f32::from_bits(((powers[j] + 127) as u32) << 23);
+                }
+            }
+        }
+        self.narrow &= narrow;
     }
 
     /// Copies `n` neighbouring elements.
@@ -243,7 +304,7 @@ impl<const PER_LANE: usize> Side<PER_LANE> {
         }
     }
 
-    /// Takes the values apart.
+    /// Takes the values apart: exponents only, unless they are integers ([`Side::significands`]).
     #[inline(always)]
     pub fn split<E: Element>(&mut self, op: &Op) {
         if E::INTEGER {
@@ -251,31 +312,54 @@ impl<const PER_LANE: usize> Side<PER_LANE> {
             for (significand, value) in self.significand.as_flattened_mut().iter_mut().zip(value) {
                 *significand = *value as i32;
             }
+            self.is_split = true;
         } else {
-            self.decompose(E::least(op));
+            self.exponents(E::least(op));
         }
     }
 
-    /// Significands and exponents of the values, in a value's own format: denormals are not normalised.
+    /// The exponents of the values, in a value's own format: denormals are not normalised.
     #[inline(always)]
-    fn decompose(&mut self, least: i32) {
+    fn exponents(&mut self, least: i32) {
         let mut special = 0;
+        for k in 0..PER_LANE {
+            let (values, exponents) = (&self.value[k], &mut self.exponent[k]);
+            for i in 0..64 {
+                let bits = values[i].to_bits() & 0x7fff_ffff;
+                let biased = (bits >> 23) as i32;
+                special = special.max(biased);
+                exponents[i] = if bits == 0 { ZERO } else { (biased.max(1) - 127).max(least) };
+            }
+        }
+        self.special = special == 255;
+        self.narrow = is_narrow(self.exponent.as_flattened());
+    }
+
+    /// The significands, to the exponents that [`Side::split`] has found, unless they are there. Some rules need none.
+    #[inline(always)]
+    pub fn significands(&mut self) {
+        if std::mem::replace(&mut self.is_split, true) {
+            return;
+        }
         let fraction_bits = self.fraction;
         for k in 0..PER_LANE {
-            let (values, significands, exponents) = (&self.value[k], &mut self.significand[k], &mut self.exponent[k]);
+            let (values, significands, exponents) = (&self.value[k], &mut self.significand[k], &self.exponent[k]);
             for i in 0..64 {
                 let bits = values[i].to_bits();
                 let (biased, fraction) = ((bits >> 23 & 0xff) as i32, bits & 0x7f_ffff);
-                special |= u32::from(biased == 255);
                 let exponent = biased.max(1) - 127;
                 let whole = fraction | u32::from(biased != 0) << 23;
-                let own = exponent.max(least);
-                let magnitude = whole >> (23 - fraction_bits + own - exponent).clamp(0, 31);
+                let magnitude = whole >> (23 - fraction_bits + exponents[i] - exponent).clamp(0, 31);
                 let sign = (bits as i32) >> 31;
                 significands[i] = (magnitude as i32 ^ sign) - sign;
-                exponents[i] = if whole == 0 { ZERO } else { own };
             }
         }
-        self.special = special != 0;
     }
+}
+
+/// Whether all exponents but those of zeros are near 0.
+#[inline(always)]
+fn is_narrow(exponents: &[i32]) -> bool {
+    let furthest = exponents.iter().fold(0, |most, &e| most.max(if e <= ZERO / 2 { 0 } else { e.abs() }));
+    furthest <= NARROW
 }
