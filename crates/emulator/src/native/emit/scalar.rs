@@ -108,7 +108,18 @@ pub(super) fn emit(asm: &mut Assembler, it: &Scalar) -> Result<(), TooLarge> {
         }
         ScalarForm::Multiply => {
             load(asm, &width, b, it.b)?;
-            asm.put(Instruction::with2(Code::Imul_r32_rm32, a, b))?;
+            asm.put(Instruction::with2(if it.wide { Code::Imul_r64_rm64 } else { Code::Imul_r32_rm32 }, a, b))?;
+            scc = None;
+        }
+        ScalarForm::AddQuietly | ScalarForm::SubtractQuietly => {
+            load(asm, &width, b, it.b)?;
+            let code = match (it.form == ScalarForm::AddQuietly, it.wide) {
+                (true, false) => Code::Add_r32_rm32,
+                (true, true) => Code::Add_r64_rm64,
+                (false, false) => Code::Sub_r32_rm32,
+                (false, true) => Code::Sub_r64_rm64,
+            };
+            asm.put(Instruction::with2(code, a, b))?;
             scc = None;
         }
         ScalarForm::Compare(when) => {

@@ -91,6 +91,36 @@ impl Form<'_> {
         self.result(difference)
     }
 
+    /// Bits by a table, whose index has that of the first source above that of the second and so on.
+    pub(super) fn truth_table(&mut self, table: u8, sources: &[Value]) -> Value {
+        let Some((&first, rest)) = sources.split_first() else {
+            return self.graph.constant(if table & 1 != 0 { !0 } else { 0 });
+        };
+        let half = 1 << rest.len();
+        let all = ((1u16 << half) - 1) as u8;
+        let (with, without) = (table >> half & all, table & all);
+        if with == without {
+            return self.truth_table(with, rest);
+        }
+        let (yes, no) = (self.truth_table(with, rest), self.truth_table(without, rest));
+        match (self.graph.of(yes), self.graph.of(no)) {
+            (Node::Constant(u32::MAX), _) => self.graph.binary(Binary::Or, first, no),
+            (Node::Constant(0), _) => self.graph.binary(Binary::AndNot, first, no),
+            (_, Node::Constant(0)) => self.graph.binary(Binary::And, first, yes),
+            // What the bit is not.
+            (_, Node::Constant(u32::MAX)) => {
+                let (not, kept) = (self.not(first), self.graph.binary(Binary::And, first, yes));
+                self.graph.binary(Binary::Or, not, kept)
+            }
+            _ if with == without ^ all => self.graph.binary(Binary::Xor, first, no),
+            _ => {
+                let kept = self.graph.binary(Binary::And, first, yes);
+                let other = self.graph.binary(Binary::AndNot, first, no);
+                self.graph.binary(Binary::Or, kept, other)
+            }
+        }
+    }
+
     pub(super) fn mul_high(&mut self, signed: bool, a: Value, b: Value) -> Value {
         self.graph.node(Node::MulHigh { signed, a, b })
     }

@@ -72,6 +72,46 @@ impl Form<'_> {
                 self.result(value)
             }
             IsaOp::VMulLoU32 => self.plain(Mul),
+            IsaOp::VMadU32 => chain!(Mul, Add),
+            IsaOp::VBitop3B32 => {
+                let sources = self.three();
+                let value = self.truth_table(self.op.imm as u8, &sources);
+                self.result(value)
+            }
+            IsaOp::VAddMaxI32 => chain!(Add, MaxS),
+            IsaOp::VAddMinI32 => chain!(Add, MinS),
+            IsaOp::VAddMaxU32 => chain!(Add, MaxU),
+            IsaOp::VAddMinU32 => chain!(Add, MinU),
+            IsaOp::VAddNcU64 | IsaOp::VSubNcU64 => {
+                let ([a, a_high], [b, b_high]) = (self.pair(0), self.pair(1));
+                let pair = if operation == IsaOp::VAddNcU64 {
+                    let (low, high) = (self.graph.binary(Add, a, b), self.graph.binary(Add, a_high, b_high));
+                    let carry = self.below(low, a);
+                    [low, self.graph.binary(Sub, high, carry)]
+                } else {
+                    let (low, high) = (self.graph.binary(Sub, a, b), self.graph.binary(Sub, a_high, b_high));
+                    let borrow = self.below(a, b);
+                    [low, self.graph.binary(Add, high, borrow)]
+                };
+                self.pair_result(pair)
+            }
+            IsaOp::VMulU64 => {
+                let ([a, a_high], [b, b_high]) = (self.pair(0), self.pair(1));
+                let (low, high) = (self.graph.binary(Mul, a, b), self.mul_high(false, a, b));
+                let (one, other) = (self.graph.binary(Mul, a, b_high), self.graph.binary(Mul, a_high, b));
+                let sum = self.graph.binary(Add, one, other);
+                let high = self.graph.binary(Add, high, sum);
+                self.pair_result([low, high])
+            }
+            IsaOp::VMadNcU64U32 | IsaOp::VMadNcI64I32 => {
+                let ([a, b], [low, high]) = (self.two(), self.pair(2));
+                let product = self.graph.binary(Mul, a, b);
+                let top = self.mul_high(operation == IsaOp::VMadNcI64I32, a, b);
+                let sum = self.graph.binary(Add, product, low);
+                let (carry, high) = (self.below(sum, product), self.graph.binary(Add, top, high));
+                let high = self.graph.binary(Sub, high, carry);
+                self.pair_result([sum, high])
+            }
             IsaOp::VMulU32U24 | IsaOp::VMulI32I24 => {
                 let value = self.product24(operation == IsaOp::VMulI32I24);
                 self.result(value)

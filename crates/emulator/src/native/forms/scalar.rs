@@ -76,6 +76,9 @@ pub enum ScalarForm {
     ShiftRight,
     ShiftSigned,
     Multiply,
+    /// SCC stays what it is.
+    AddQuietly,
+    SubtractQuietly,
     /// SCC alone is written.
     Compare(When),
     Select,
@@ -154,6 +157,9 @@ pub fn scalar_form(op: &Op) -> Option<Scalar> {
         IsaOp::SAshrI32 => (ScalarForm::ShiftSigned, false),
         IsaOp::SAshrI64 => (ScalarForm::ShiftSigned, true),
         IsaOp::SMulI32 => (ScalarForm::Multiply, false),
+        IsaOp::SMulU64 => (ScalarForm::Multiply, true),
+        IsaOp::SAddNcU64 => (ScalarForm::AddQuietly, true),
+        IsaOp::SSubNcU64 => (ScalarForm::SubtractQuietly, true),
         IsaOp::SCselectB32 => (Select, false),
         IsaOp::SCselectB64 => (Select, true),
         IsaOp::SMinI32 => (Extreme(When::Less), false),
