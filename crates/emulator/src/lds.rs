@@ -62,6 +62,12 @@ impl Lds {
         if address as usize + N > self.len() {
             return None;
         }
+        if N == 2 && address.is_multiple_of(2) {
+            let (word, shift) = (&self.words[address as usize / 4], address % 4 * 8);
+            let value = u32::from(value[0]) | u32::from(value[1]) << 8;
+            word.set(word.get() & !(0xffff << shift) | value << shift);
+            return Some(());
+        }
         value.iter().enumerate().for_each(|(i, &v)| self.set_byte(address + i as u32, v));
         Some(())
     }
@@ -95,6 +101,13 @@ impl Lds {
         let mut lanes = Aligned { at: [0; 64], words };
         let (bits, most) = survey(offsets, mask, &mut lanes.at);
         (bits & 3 == 0 && most as usize / 4 + words <= self.words.len()).then_some(lanes)
+    }
+    /// The words that active lanes' `bytes` bytes (1 or 2) lie in, if each lane's lie in one, inside.
+    pub fn words_of(&self, offsets: &[u32; 64], mask: u64, bytes: u32) -> Option<Aligned> {
+        let mut lanes = Aligned { at: [0; 64], words: 1 };
+        let (bits, most) = survey(offsets, mask, &mut lanes.at);
+        lanes.at.iter_mut().for_each(|at| *at &= !3);
+        (bits & (bytes - 1) == 0 && (most as usize / 4) < self.words.len()).then_some(lanes)
     }
     /// Word `k` of each lane's, into the lanes of the mask.
     pub fn gather(&self, lanes: &Aligned, k: usize, out: &mut Row, mask: u64) {
@@ -222,6 +235,43 @@ mod tests {
         assert_eq!(lds.load32(5), None);
         assert_eq!(lds.store32(6, 1), None);
         assert_eq!(lds.load32(u32::MAX), None);
+    }
+
+    #[test]
+    fn bytes_and_halves_lie_in_words() {
+        let lds = Lds::new(4 * 50);
+        (0..50).for_each(|i| lds.store32(4 * i, 0x0101_0101 * i + 0x4030_2010).unwrap());
+        let bytes: [u32; 64] = std::array::from_fn(|lane| lane as u32 * 37 % 200);
+        let halves = bytes.map(|at| at & !1);
+        let check = |offsets: &[u32; 64], bytes: u32, mask: u64| {
+            let words = lds.words_of(offsets, mask, bytes).unwrap();
+            let mut out = Row::ZERO;
+            lds.gather(&words, 0, &mut out, mask);
+            for lane in crate::mem::lanes(mask) {
+                let shifted = out.0[lane] >> (offsets[lane] % 4 * 8);
+                let want = lds.load::<2>(offsets[lane] & !1).map(u16::from_le_bytes).unwrap();
+                match bytes {
+                    1 => assert_eq!(Some([shifted as u8]), lds.load(offsets[lane])),
+                    _ => assert_eq!(shifted as u16, want),
+                }
+            }
+        };
+        for mask in [!0, 1 << 63, 0x5555_0000_ffff_1234] {
+            check(&bytes, 1, mask);
+            check(&halves, 2, mask);
+        }
+        let at = |lane: usize, offset: u32| {
+            let mut all = halves;
+            all[lane] = offset;
+            all
+        };
+        assert!(lds.words_of(&at(9, 31), !0, 2).is_none() && lds.words_of(&at(9, 31), !(1 << 9), 2).is_some());
+        for (lane, beyond) in [(0, 200), (63, 201), (5, u32::MAX)] {
+            assert!(lds.words_of(&at(lane, beyond), !0, 1).is_none());
+            assert!(lds.words_of(&at(lane, beyond), !(1 << lane), 1).is_some());
+        }
+        lds.store(6, [0xcd_u8, 0xab]).unwrap();
+        assert_eq!(lds.load32(4), Some(0xabcd_0000 | 0x0101_0101u32.wrapping_add(0x4030_2010) & 0xffff));
     }
 
     #[test]

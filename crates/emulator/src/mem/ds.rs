@@ -20,7 +20,7 @@ use crate::fp;
 use crate::mode::Mode;
 use crate::op::{Flow, Op, OpFlags};
 use crate::report::FindingKind;
-use crate::wave::{Wave, scalar};
+use crate::wave::{Row, Wave, scalar};
 
 /// What a DS mnemonic means: its handler, its action and the distance unit of a two-address form (0: one address).
 pub struct DsOp {
@@ -200,6 +200,20 @@ pub fn reach(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask
         }
         return 0;
     }
+    if let Action::Load(transfer) = action
+        && transfer != Transfer::Words
+        && let Some(at) = lds.words_of(offsets, mask, transfer.bytes(1) as u32)
+    {
+        let mut raw = Row::ZERO;
+        lds.gather(&at, 0, &mut raw, mask);
+        let field = (1 << (8 * transfer.bytes(1))) - 1;
+        let (out, kept) = (&mut w.rows[dst].0, w.kept);
+        for lane in 0..64 {
+            let value = transfer.merge(out[lane] & kept, raw.0[lane] >> (offsets[lane] % 4 * 8) & field);
+            out[lane] = if mask >> lane & 1 != 0 { value } else { out[lane] };
+        }
+        return 0;
+    }
     match action {
         Action::Load(transfer) => {
             for lane in lanes(mask) {
@@ -329,7 +343,7 @@ fn count(w: &mut Wave, op: &Op, sign: i32) -> Flow {
         Some(old) => drop(w.lds.store32(at, old.wrapping_add_signed(by))),
         None => outside(w, one, &[at; 64]),
     }
-    w.write(op.dst, &crate::wave::Row([old.unwrap_or(0); 64]));
+    w.write(op.dst, &Row([old.unwrap_or(0); 64]));
     Flow::Next
 }
 
