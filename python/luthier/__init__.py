@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from .device.linked import Linked
     from .device.mock_device import Device, Progress, finding_kinds
     from .device.module import Module
-    from .device.observe import Registers, Session, Snapshot, Trace
+    from .device.observe import Events, Registers, Session, Snapshot, Trace
     from .device.properties import Properties
     from .device.results import RunResult
     from .errors import *  # noqa: F403
@@ -153,6 +153,7 @@ _HOME = {
     "StageWave": "device.debug.waves",
     "Stop": "device.debug.stops",
     "Origin": "device.debug.why",
+    "Events": "device.observe",
     "Explored": "device.exploring",
     "Strict": "device.launching",
     "Symbol": "instrumenting.given",
@@ -196,7 +197,7 @@ _HOME = {
 # In full, for type checkers.
 __all__ = [
     "AccessCount", "AccessDirection", "AccessKind", "AccessWidth", "Address", "Annotation", "ArgumentError", "Block", "Blocks", "Case", "CaseError", "Channel", "CodeObject",
-    "Container", "Counter", "Device", "DeviceArray", "DeviceError", "DuplicateSymbolError", "Explored", "FinalizedError", "FindingWarning", "Frame", "Function", "HookLibrary", "Imm",
+    "Container", "Counter", "Device", "DeviceArray", "DeviceError", "DuplicateSymbolError", "Events", "Explored", "FinalizedError", "FindingWarning", "Frame", "Function", "HookLibrary", "Imm",
     "Instruction", "Instructions", "InstrumentError", "InstrumentKeywords", "InstrumentedFile", "InternalError", "Kernel", "KernelDescriptor",
     "LaneState", "Launch", "LaunchKeywords", "LaunchWarning", "LiftError", "LinkError", "Linked", "Literal", "LoadError", "LoadedObject",
     "LoadedSymbol", "Location", "Loop", "LuthierError", "MockLoader", "Module", "NothingInsertedError", "Old", "Operand", "Origin", "Pc", "PointId", "Progress", "Properties",

@@ -806,6 +806,7 @@ class Device:
         watched: tuple[Sequence[str], Sequence[int], Sequence[int], int, Sequence[int]] | None = None,
         progress: Callable[[float, int, int, int], object] | None = None,
         printed: Callable[[list[tuple[bytes, bool]]], object] | None = None,
+        heard: Callable[[dict[str, Any]], object] | None = None,
     ) -> dict[str, Any]:
         """Runs a kernel as ``told`` has it. ``kernarg`` holds its explicit arguments. Gives ``instructions``, ``app_instructions``,
         ``seconds``, ``workgroups``, ``waves``, ``histogram``, ``app_histogram`` and ``findings``.
@@ -813,7 +814,8 @@ class Device:
         that alone make events (none: all), how many events to keep, and where basic blocks begin; what was seen is in ``seen``.
         ``progress`` is called
         about once a second with the seconds so far, the instructions, the workgroups that have ended, and all of them.
-        ``printed`` is called now and then with what :meth:`take_printed` would give, if there is something."""
+        ``printed`` is called now and then with what :meth:`take_printed` would give, if there is something.
+        ``heard`` is called with events as ``seen`` has them, some of one wave at a time; ``seen`` has none then."""
     def take_printed(self) -> list[tuple[bytes, bool]]:
         """What kernels have printed since it was asked for last: text, and whether it is for standard error."""
     def session(self, module: int, told: _Launch, kernarg: bytes) -> Session:

@@ -182,7 +182,9 @@ impl Device {
         let lds = kernel.descriptor.group_segment_fixed_size().saturating_add(launch.dynamic_lds);
         let facts = Facts::of(self.target());
         dispatch::check_geometry(kernel, launch.grid, launch.workgroup, lds, &facts)?;
-        let watch = watch.map(|watch| watch.relocated(|vaddr| module.address(vaddr)));
+        let own = Arc::clone(&module);
+        let back = move |pc| own.vaddr(pc).unwrap_or(pc);
+        let watch = watch.map(|watch| watch.relocated(|vaddr| module.address(vaddr), back));
         let shared = self.prepare(&module, kernel, launch, lds, watch, (gws, alone))?;
         let limits = facts.registers(&kernel.descriptor);
         Ok(Ready { module, kernel: number, shared, limits })

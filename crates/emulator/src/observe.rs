@@ -6,7 +6,10 @@
 //! workgroups.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
+
+use luthier_isa::{Flags, Inst};
 
 use crate::mem::access::{Addresses, Rows};
 use crate::mem::{Action, Transfer, lanes};
@@ -25,13 +28,51 @@ pub struct Watch {
     pub only: BTreeSet<u64>,
     /// Events of one kind that each worker keeps; the rest is counted as dropped.
     pub limit: usize,
+    /// Who hears of events while the launch runs, so that none are kept.
+    pub listener: Option<Listener>,
 }
 
+/// Hears some events of one wave, in the order in which they happened, and is called by the worker that runs the wave. The
+/// wave goes on when it returns.
+#[derive(Clone)]
+pub struct Listener(Arc<dyn Fn(Observation) + Send + Sync>);
+
+impl Listener {
+    pub fn new(hears: impl Fn(Observation) + Send + Sync + 'static) -> Listener {
+        Listener(Arc::new(hears))
+    }
+
+    /// The same that is told other addresses of instructions.
+    pub(crate) fn relocated(self, address: impl Fn(u64) -> u64 + Send + Sync + 'static) -> Listener {
+        Listener::new(move |mut seen| {
+            seen.relocate(&address);
+            self.0(seen);
+        })
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Listener")
+    }
+}
+
+/// Events of a wave that its listener is told at once.
+const TOLD_AT_ONCE: usize = 4096;
+/// Of snapshots, which are large.
+const SNAPSHOTS_AT_ONCE: usize = 16;
+
 impl Watch {
-    /// The same with its addresses changed.
-    pub(crate) fn relocated(self, address: impl Fn(u64) -> u64) -> Watch {
+    /// The same with its addresses changed, and `back` those that its listener is told.
+    pub(crate) fn relocated(
+        self,
+        address: impl Fn(u64) -> u64,
+        back: impl Fn(u64) -> u64 + Send + Sync + 'static,
+    ) -> Watch {
         let move_all = |set: BTreeSet<u64>| set.into_iter().map(&address).collect();
-        Watch { snapshots: move_all(self.snapshots), only: move_all(self.only), blocks: move_all(self.blocks), ..self }
+        let listener = self.listener.map(|listener| listener.relocated(back));
+        let (snapshots, only, blocks) = (move_all(self.snapshots), move_all(self.only), move_all(self.blocks));
+        Watch { snapshots, only, blocks, listener, ..self }
     }
 }
 
@@ -185,6 +226,10 @@ impl Observation {
             + take(&mut self.snapshots, wave.snapshots, limit);
     }
 
+    fn is_empty(&self) -> bool {
+        self.instructions.is_empty() && self.blocks.is_empty() && self.memory.is_empty() && self.snapshots.is_empty()
+    }
+
     /// Changes the addresses of instructions.
     pub(crate) fn relocate(&mut self, address: impl Fn(u64) -> u64) {
         self.instructions.iter_mut().chain(&mut self.blocks).for_each(|e| e.pc = address(e.pc));
@@ -244,12 +289,12 @@ pub struct Seen {
 
 impl Seen {
     /// `None` if nothing is to be seen of the instruction.
-    pub fn of(watch: &Watch, pc: u64) -> Option<Seen> {
+    pub fn of(watch: &Watch, inst: &Inst, pc: u64) -> Option<Seen> {
         let starts_block = watch.blocks.contains(&pc);
         let wanted = watch.only.is_empty() || watch.only.contains(&pc);
         let snapshot = watch.snapshots.contains(&pc);
         // Accesses to memory look at the instruction that was seen last.
-        let matters = watch.memory || watch.instructions && wanted || starts_block || snapshot;
+        let matters = watch.memory && !computes(inst) || watch.instructions && wanted || starts_block || snapshot;
         matters.then_some(Seen { pc, starts_block, wanted, snapshot })
     }
 
@@ -260,6 +305,14 @@ impl Seen {
             w.observer = Some(observer);
         }
     }
+}
+
+/// Whether an instruction surely accesses no memory.
+fn computes(inst: &Inst) -> bool {
+    let flags = inst.info().flags;
+    let accesses = Flags::LOAD | Flags::STORE | Flags::ATOMIC | Flags::SMEM | Flags::VMEM | Flags::FLAT | Flags::DS;
+    let others = Flags::BARRIER | Flags::WAIT | Flags::END | Flags::TRAP | Flags::VINTERP | Flags::EXPORT;
+    flags.intersects(Flags::VALU | Flags::SALU | Flags::MFMA | Flags::WMMA) && !flags.intersects(accesses | others)
 }
 
 /// Keeps an event unless there are too many.
@@ -295,6 +348,29 @@ impl Observer {
             let snapshot = Snapshot { workgroup, wave, pc: now.pc, registers, lds };
             keep(&mut seen.snapshots, snapshot, limit, &mut seen.dropped);
         }
+        self.tell_if_many();
+    }
+
+    /// Tells the listener, if there is one, once there is much to tell.
+    #[inline(always)]
+    fn tell_if_many(&mut self) {
+        let seen = &self.seen;
+        let many = seen.memory.len().max(seen.instructions.len()).max(seen.blocks.len()) >= TOLD_AT_ONCE
+            || seen.snapshots.len() >= SNAPSHOTS_AT_ONCE;
+        if many && self.watch.listener.is_some() {
+            self.tell();
+        }
+    }
+
+    /// Tells the listener, if there is one, what it has not heard yet.
+    #[cold]
+    #[inline(never)]
+    pub fn tell(&mut self) {
+        if let Some(listener) = &self.watch.listener
+            && !self.seen.is_empty()
+        {
+            (listener.0)(std::mem::take(&mut self.seen));
+        }
     }
 
     fn access(&mut self, action: u8, space: Space, lane: usize, address: u64, size: u64) {
@@ -319,6 +395,7 @@ impl Observer {
         seen.memory.reserve(room);
         let events = lanes(mask).map(|lane| MemoryEvent { address: address(lane), lane: lane as u8, ..event });
         seen.memory.extend(events.take(room));
+        self.tell_if_many();
     }
 
     /// Whether it wants to hear of accesses to memory.

@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use luthier_isa::Inst;
+
 use crate::observe::{Seen, Watch};
 use crate::op::{Flow, Op};
 use crate::poison::{Doses, Poison};
@@ -21,6 +23,14 @@ pub struct Probing {
     pub watch: Option<Arc<Watch>>,
 }
 
+impl Probing {
+    /// Whether each instruction has a probe, whatever it does.
+    pub fn looks_at_all(&self) -> bool {
+        self.strict.is_some_and(Looks::at_all)
+            || self.watch.as_ref().is_some_and(|watch| watch.instructions && watch.only.is_empty())
+    }
+}
+
 /// The probe of one instruction.
 #[derive(Default)]
 pub struct Probe {
@@ -30,12 +40,12 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// The probe of the instruction at an address (as loaded), without what strict mode checks.
-    pub fn of(probing: &Probing, pc: u64) -> Probe {
+    /// The probe of an instruction at an address (as loaded), without what strict mode checks.
+    pub fn of(probing: &Probing, inst: &Inst, pc: u64) -> Probe {
         let dead = probing.poison.as_ref().and_then(|poison| (poison.0)(pc));
         Probe {
             dose: dead.map(|dead| Doses::new(&dead, pc)),
-            seen: probing.watch.as_ref().and_then(|watch| Seen::of(watch, pc)),
+            seen: probing.watch.as_ref().and_then(|watch| Seen::of(watch, inst, pc)),
             checked: None,
         }
     }

@@ -47,7 +47,7 @@ impl Code {
             }
             let number = insts.len() as u16;
             insts.push((pc, inst));
-            let mut probe = Box::new(Probe::of(self.probing(), pc));
+            let mut probe = Box::new(Probe::of(self.probing(), &inst, pc));
             if probe.acts() {
                 builder.ops.push(probe.op(number));
             }

@@ -454,7 +454,8 @@ impl Workgroup {
             if let Some(strict) = &mut wave.strict {
                 outcome.findings.extend(strict.take_findings().into_iter().map(|f| (f, self.id, number as u32)));
             }
-            if let (Some(observer), Some(watch)) = (wave.observer.take(), &shared.watch) {
+            if let (Some(mut observer), Some(watch)) = (wave.observer.take(), &shared.watch) {
+                observer.tell();
                 let mut seen = observer.seen;
                 let items = shared.dispatch.group_size(self.id).iter().product::<u32>();
                 let lanes = shared.dispatch.wave_items(items, number as u32);

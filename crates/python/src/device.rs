@@ -1,10 +1,12 @@
 //! The mock device.
 
 use std::cell::Cell;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use luthier_emulator::buffer::Buffer;
 use luthier_emulator::memory::unwritten;
+use luthier_emulator::observe::Watch;
 use luthier_emulator::{
     Device, DeviceConfig, EmuError, Finding, FindingKind, Kinds, Launch, LaunchReport, ModuleId, Progress, Reached,
     Schedule, SourceFrame, Strict, TARGETS,
@@ -18,7 +20,7 @@ use crate::error::{Class, Signals, guard, listening};
 use crate::json::to_python;
 use crate::link::PyMockLoader;
 use crate::object::PyCodeObject;
-use crate::observe::{PySession, Request, observed_to_python, watch};
+use crate::observe::{Hearing, PySession, Request, observed_to_python, watch};
 use crate::stage::{PyStage, explored};
 
 /// A `DeviceError`; that of a fault says in its attributes what the text says in words.
@@ -167,7 +169,8 @@ impl PyDevice {
     /// ``progress`` is called
     /// about once a second with the seconds so far, the instructions, the workgroups that have ended, and all of them.
     /// ``printed`` is called now and then with what :meth:`take_printed` would give, if there is something.
-    #[pyo3(signature = (module, told, kernarg, *, watched=None, progress=None, printed=None))]
+    /// ``heard`` is called with events as ``seen`` has them, some of one wave at a time; ``seen`` has none then.
+    #[pyo3(signature = (module, told, kernarg, *, watched=None, progress=None, printed=None, heard=None))]
     #[expect(clippy::too_many_arguments, reason = "Python's own two are among them")]
     fn launch<'py>(
         &self,
@@ -178,17 +181,21 @@ impl PyDevice {
         watched: Option<Request>,
         progress: Option<Py<PyAny>>,
         printed: Option<Py<PyAny>>,
+        heard: Option<Py<PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let launch = told.launch(module, kernarg)?;
         let is_watched = watched.is_some();
-        let watch = watched.map(watch).transpose()?;
-        let signals = Signals::default();
+        let signals = Arc::new(Signals::default());
+        let hearing = heard.map(|function| Hearing::new(function, Arc::clone(&signals)));
+        let listener = hearing.as_ref().map(Hearing::listener);
+        let watch = watched.map(watch).transpose()?.map(|watch| Watch { listener, ..watch });
+        let hears = || hearing.as_ref().is_none_or(Hearing::goes_on);
         let done = listening(py, || {
             let teller = progress.map(Teller::new);
             let tell = |done| teller.as_ref().is_none_or(|teller| teller.tell(done, &signals));
             let show = || printed.as_ref().is_none_or(|function| self.show(function, &signals));
             self.inner
-                .launch_while(&launch, watch, &|done| signals.quiet() && tell(done) && show())
+                .launch_while(&launch, watch, &|done| hears() && signals.quiet() && tell(done) && show())
                 .map_err(device_error)
         });
         let observed = signals.or(done)?;

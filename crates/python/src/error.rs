@@ -125,8 +125,8 @@ impl Signals {
         }
     }
     /// What a handler has raised, or else the result.
-    pub fn or<T>(self, result: PyResult<T>) -> PyResult<T> {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(result, Err)
+    pub fn or<T>(&self, result: PyResult<T>) -> PyResult<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(result, Err)
     }
 }
 

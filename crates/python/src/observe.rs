@@ -1,9 +1,9 @@
 //! Watched launches, and launches that go on a step at a time.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use luthier_emulator::observe::{Observation, Registers, Snapshot, Watch};
+use luthier_emulator::observe::{Listener, Observation, Registers, Snapshot, Watch};
 use luthier_emulator::session::Session;
 use luthier_emulator::workgroup::State;
 use luthier_emulator::{EmuError, Observed};
@@ -12,7 +12,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 
 use crate::device::{device_error, report_to_python};
 use crate::ending::without_gil;
-use crate::error::{Class, listening};
+use crate::error::{Class, Signals, listening};
 
 /// What Python asks for: kinds of events, addresses to copy registers at, addresses that alone make events, how many, and
 /// where basic blocks begin if events of theirs are wanted.
@@ -44,13 +44,20 @@ pub fn bytes_of<'py, T: Copy>(py: Python<'py>, list: &[T]) -> Bound<'py, PyBytes
 }
 
 pub fn observed_to_python<'py>(py: Python<'py>, observed: &Observed) -> PyResult<Bound<'py, PyDict>> {
-    let Observation { instructions, blocks, memory, waves, snapshots, dropped } = &observed.observation;
+    let seen = seen_to_python(py, &observed.observation)?;
+    seen.set_item("counts", bytes_of(py, &observed.counts))?;
+    let dict = report_to_python(py, &observed.report)?;
+    dict.set_item("seen", seen)?;
+    Ok(dict)
+}
+
+fn seen_to_python<'py>(py: Python<'py>, observation: &Observation) -> PyResult<Bound<'py, PyDict>> {
+    let Observation { instructions, blocks, memory, waves, snapshots, dropped } = observation;
     let seen = PyDict::new(py);
     seen.set_item("instructions", bytes_of(py, instructions))?;
     seen.set_item("blocks", bytes_of(py, blocks))?;
     seen.set_item("memory", bytes_of(py, memory))?;
     seen.set_item("waves", bytes_of(py, waves))?;
-    seen.set_item("counts", bytes_of(py, &observed.counts))?;
     seen.set_item("dropped", dropped)?;
     let list = PyList::empty(py);
     for Snapshot { workgroup, wave, pc, registers, lds } in snapshots {
@@ -62,9 +69,41 @@ pub fn observed_to_python<'py>(py: Python<'py>, observed: &Observed) -> PyResult
         list.append(snapshot)?;
     }
     seen.set_item("snapshots", list)?;
-    let dict = report_to_python(py, &observed.report)?;
-    dict.set_item("seen", seen)?;
-    Ok(dict)
+    Ok(seen)
+}
+
+/// A function of Python's that hears of events while a launch runs, one call at a time, until it has raised.
+#[derive(Clone)]
+pub struct Hearing {
+    function: Arc<Py<PyAny>>,
+    signals: Arc<Signals>,
+    /// Held during a call, by threads that do not hold the GIL when they wait for it. Whether it has raised.
+    raised: Arc<Mutex<bool>>,
+}
+
+impl Hearing {
+    pub fn new(function: Py<PyAny>, signals: Arc<Signals>) -> Hearing {
+        Hearing { function: Arc::new(function), signals, raised: Arc::default() }
+    }
+
+    fn hear(&self, seen: &Observation) {
+        let mut raised = self.raised.lock().unwrap_or_else(PoisonError::into_inner);
+        *raised = *raised
+            || !self.signals.ask(|py| {
+                let seen = seen_to_python(py, seen)?;
+                self.function.call1(py, (seen,)).map(drop)
+            });
+    }
+
+    /// Whether the function has not raised. A call that is under way has not.
+    pub fn goes_on(&self) -> bool {
+        self.raised.try_lock().map_or(true, |raised| !*raised)
+    }
+
+    pub fn listener(&self) -> Listener {
+        let hearing = self.clone();
+        Listener::new(move |seen| hearing.hear(&seen))
+    }
 }
 
 pub fn registers_to_python<'py>(py: Python<'py>, registers: &Registers) -> PyResult<Bound<'py, PyDict>> {

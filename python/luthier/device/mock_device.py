@@ -18,7 +18,7 @@ from .launching import LaunchKeywords, launches
 from .linked import Linked
 from .memory import HostMemory, allocate
 from .module import LaunchWatch, Module
-from .observe import Session, Trace
+from .observe import Events, Session, Trace
 from .printing import Printer, TextOutput
 from .properties import Properties, properties_of
 from .results import RunResult
@@ -238,6 +238,7 @@ class Device:
         snapshots: Sequence[int] = (),
         only: Sequence[int] = (),
         limit: int = 1 << 22,
+        on_events: Callable[[Events], object] | None = None,
         **keywords: Unpack[RunKeywords],
     ) -> Trace:
         """Loads a code object and watches a launch (see :meth:`Module.trace`).
@@ -248,6 +249,7 @@ class Device:
         :param snapshots: addresses of instructions before which registers are copied.
         :param only: the addresses that events come from; all without.
         :param limit: events of a kind that each of the device's threads keeps.
+        :param on_events: hears of events while the kernel runs, so that none are kept.
         :param keywords: those of a launch (:class:`luthier.LaunchKeywords`), ``tools``, ``select`` and ``variants`` of :meth:`load`, and how to
             instrument (:class:`luthier.instrumenting.options.InstrumentKeywords`).
         :returns: the events, the snapshots, and the result of the launch.
@@ -256,7 +258,7 @@ class Device:
         :raises LoadError: for a file that holds no code object for this processor.
         """
         module, launch = self._module(source, kernel, keywords)
-        return module.trace(kernel, events=events, snapshots=snapshots, only=only, limit=limit, **launch)
+        return module.trace(kernel, events=events, snapshots=snapshots, only=only, limit=limit, on_events=on_events, **launch)
 
     @shortened
     @_runs

@@ -20,7 +20,7 @@ from ..reports.report import Report
 from .arguments import Packed, Place, Signature, check_workgroup
 from .instrumented import FULL, ORIGINAL, Instrumented, Variant
 from .launching import Launch, LaunchKeywords, launch_of, launches, warn_of_small_grid
-from .observe import Session, Trace, request
+from .observe import Events, Session, Trace, request
 from .printing import may_print
 from .results import RunResult
 from .where import explained, farthest, in_lds, place_of, source_text
@@ -173,6 +173,7 @@ class Module:
         snapshots: Sequence[int] = (),
         only: Sequence[int] = (),
         limit: int = 1 << 22,
+        on_events: Callable[[Events], object] | None = None,
         **launch: Unpack[LaunchKeywords],
     ) -> Trace:
         """Runs a kernel as :meth:`run` does, and says what happened on the way.
@@ -188,13 +189,16 @@ class Module:
         :param snapshots: addresses of instructions before which registers are copied.
         :param only: the addresses that events come from; all without.
         :param limit: events of a kind that each of the device's threads keeps.
+        :param on_events: is called with some events of one wave, again and again while the kernel runs; the trace has no
+            events then, and ``limit`` means nothing. Calls come one at a time, from any thread. What it raises ends the launch.
         :param launch: the keywords of :class:`luthier.LaunchKeywords`.
         :returns: the events, the snapshots, and the result of the launch.
         :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
         :raises DeviceError: for a launch that cannot begin or go on: a fault, a deadlock, an operation that is refused.
         """
         told = launch_of(kernel, launch)
-        return Trace(*self._launch(told, lambda runs: request(runs.loaded, events, snapshots, only, limit)))
+        watched = lambda runs: request(runs.loaded, events, snapshots, only, limit, on_events)  # noqa: E731
+        return Trace(*self._launch(told, watched, on_events))
 
     @shortened
     @launches
@@ -330,12 +334,17 @@ class Module:
             raise
         return runs, packed
 
-    def _launch(self, launch: Launch, watched: Callable[[Variant], Any] | None) -> tuple[RunResult, Any, list[Place]]:
+    def _launch(
+        self,
+        launch: Launch,
+        watched: Callable[[Variant], Any] | None,
+        on_events: Callable[[Events], object] | None = None,
+    ) -> tuple[RunResult, Any, list[Place]]:
         variant = self.chosen(launch)
         wanted = None if watched is None else watched(self.runs(variant.name, launch.kernel))
         runs, packed = self._prepare(launch, variant)
         try:
-            made = self._run(launch, variant, runs, packed, wanted)
+            made = self._run(launch, variant, runs, packed, wanted, on_events=on_events)
         finally:
             packed.free(self.device.core)
         same = replace(launch, variant=variant.name)
@@ -366,6 +375,7 @@ class Module:
         packed: Packed,
         watched: Any,
         places_of: Callable[[], list[Place]] = list,
+        on_events: Callable[[Events], object] | None = None,
     ) -> tuple[RunResult, Any, list[Place]]:
         core, watch = self.device.core, self.device.launch_watch
         places = list(packed.places)
@@ -383,6 +393,7 @@ class Module:
                         watched=watched,
                         progress=self.device.progress,
                         printed=printer.write if printer is not None else None,
+                        heard=None if on_events is None else lambda seen: on_events(Events(seen, places)),
                     )
                 finally:
                     if printer is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -82,31 +83,19 @@ class Snapshot:
         return f"<Snapshot of workgroup {self.workgroup}, wave {self.wave} before {self.pc:#x}>"
 
 
-class Trace:
-    """What a watched launch did. Workgroups are numbered with x fastest, addresses are the code object's.
+class Events:
+    """Some events of one wave, as ``on_events`` of :meth:`luthier.Module.trace` hears of them, in the order in which they happened.
+    Workgroups are numbered with x fastest, addresses are the code object's. The arrays are structured."""
 
-    The events are structured NumPy arrays; those of one wave are in the order in which they happened.
-    """
-
-    def __init__(self, result: RunResult, seen: dict[str, Any], places: Sequence[Place] = ()):
-        self.result = result
-        #: Where on the device the arguments' arrays were.
+    def __init__(self, seen: dict[str, Any], places: Sequence[Place] = ()):
+        #: Where on the device the arguments' arrays are.
         self.places = list(places)
         self._seen = seen
-        #: Events beyond the limit, which were not kept.
-        self.dropped: int = seen["dropped"]
 
     def __repr__(self) -> str:
         kinds = {name: len(getattr(self, name)) for name in ("instructions", "blocks", "memory")}
         kept = ", ".join(f"{count:,} {name} events" for name, count in kinds.items() if count)
-        return f"<Trace of {self.result.kernel}: {len(self.waves):,} waves, {kept or 'counts only'}, {len(self.snapshots)} snapshots>"
-
-    def _repr_html_(self) -> str:
-        """For notebooks: the launch, and how much was seen of it."""
-        from ..reports.as_html import html_table
-
-        seen = [(name, len(getattr(self, name))) for name in ("waves", "instructions", "blocks", "memory", "snapshots")]
-        return self.result._repr_html_() + html_table("trace", ("seen", "events"), [*seen, ("dropped", self.dropped)])
+        return f"<Events: {kept or 'no events'}, {len(self.snapshots)} snapshots>"
 
     def _array(self, name: str, dtype: Any) -> numpy.ndarray:
         import numpy
@@ -147,6 +136,37 @@ class Trace:
         return found
 
     @cached_property
+    def snapshots(self) -> list[Snapshot]:
+        """In the order of workgroups, waves and time."""
+        found = self._seen["snapshots"]
+        return [Snapshot(s["workgroup"], s["wave"], s["pc"], Registers.of(s), s["lds"]) for s in found]
+
+
+class Trace(Events):
+    """What a watched launch did. Workgroups are numbered with x fastest, addresses are the code object's.
+
+    The events are structured NumPy arrays; those of one wave are in the order in which they happened.
+    """
+
+    def __init__(self, result: RunResult, seen: dict[str, Any], places: Sequence[Place] = ()):
+        super().__init__(seen, places)
+        self.result = result
+        #: Events beyond the limit, which were not kept.
+        self.dropped: int = seen["dropped"]
+
+    def __repr__(self) -> str:
+        kinds = {name: len(getattr(self, name)) for name in ("instructions", "blocks", "memory")}
+        kept = ", ".join(f"{count:,} {name} events" for name, count in kinds.items() if count)
+        return f"<Trace of {self.result.kernel}: {len(self.waves):,} waves, {kept or 'counts only'}, {len(self.snapshots)} snapshots>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the launch, and how much was seen of it."""
+        from ..reports.as_html import html_table
+
+        seen = [(name, len(getattr(self, name))) for name in ("waves", "instructions", "blocks", "memory", "snapshots")]
+        return self.result._repr_html_() + html_table("trace", ("seen", "events"), [*seen, ("dropped", self.dropped)])
+
+    @cached_property
     def waves(self) -> numpy.ndarray:
         """``workgroup``, ``wave``, ``instructions`` retired and ``lanes`` of each wave."""
         return self._array("waves", _WAVE)
@@ -155,12 +175,6 @@ class Trace:
     def counts(self) -> dict[int, int]:
         """How often the instruction at each address was retired, by any wave."""
         return {int(pc): int(count) for pc, count in self._array("counts", [("pc", "u8"), ("count", "u8")])}
-
-    @cached_property
-    def snapshots(self) -> list[Snapshot]:
-        """In the order of workgroups, waves and time."""
-        found = self._seen["snapshots"]
-        return [Snapshot(s["workgroup"], s["wave"], s["pc"], Registers.of(s), s["lds"]) for s in found]
 
     def annotate(self, **options: Any) -> Annotation:
         """The kernel's source beside its assembly, with how often each instruction was retired, what the events say, and the
@@ -179,9 +193,21 @@ def _blocks(loaded: CodeObject) -> list[int]:
 
 
 def request(
-    loaded: CodeObject, events: Sequence[str], snapshots: Sequence[int], only: Sequence[int], limit: int
+    loaded: CodeObject,
+    events: Sequence[str],
+    snapshots: Sequence[int],
+    only: Sequence[int],
+    limit: int,
+    on_events: Callable[[Events], object] | None = None,
 ) -> tuple[Any, ...]:
     """What the native module is to watch for."""
+    if on_events is not None:
+        if not callable(on_events):
+            raise ArgumentError(f"on_events={on_events!r}: expected a function of one argument, luthier.Events")
+        if not events and not snapshots:
+            raise ArgumentError("on_events: there is nothing to hear of: name events= or snapshots=")
+        # None are kept.
+        limit = sys.maxsize
     if isinstance(events, str):
         raise ArgumentError(f"events={events!r}: expected a list of {', '.join(EVENTS)}")
     unknown = [event for event in events if event not in EVENTS]
