@@ -148,8 +148,9 @@ impl Code {
     #[cfg(target_arch = "x86_64")]
     /// `loops`: its branch, if it is taken, leads to the block itself.
     pub fn native<'a>(&self, block: &'a Block, mode: crate::mode::Mode, loops: bool) -> Option<&'a Native> {
-        // Probes look at instructions one by one.
-        let make = || if block._probes.is_empty() { native_block(&block.ops, self.wave64, mode, loops) } else { None };
+        // An instruction with a probe is the interpreter's.
+        let is_free = !self.probing.looks_at_all() || block._probes.is_empty();
+        let make = || if is_free { native_block(&block.ops, self.wave64, mode, loops) } else { None };
         block.native.get_or_init(make).as_ref()
     }
 
