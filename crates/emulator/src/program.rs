@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use luthier_isa::Inst;
 
@@ -58,9 +59,15 @@ impl Tier {
     }
 }
 
+/// Executions after which a block is hot, and what decides at random, if that is asked for.
 #[cfg(target_arch = "x86_64")]
-fn hot() -> u64 {
-    crate::native::hot()
+fn hot() -> (u64, Option<Shuffle>) {
+    use crate::native::{When, when};
+    match when() {
+        When::Never => (u64::MAX, None),
+        When::Hot(executions) => (executions, None),
+        When::Random(seed) => (1, Some(Shuffle::new(seed))),
+    }
 }
 #[cfg(target_arch = "x86_64")]
 fn is_native(block: &Block) -> bool {
@@ -73,8 +80,8 @@ fn tier(code: &Code, block: &Block, mode: Mode, loops: bool) -> Tier {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn hot() -> u64 {
-    u64::MAX
+fn hot() -> (u64, Option<Shuffle>) {
+    (u64::MAX, None)
 }
 #[cfg(not(target_arch = "x86_64"))]
 fn is_native(_block: &Block) -> bool {
@@ -83,6 +90,25 @@ fn is_native(_block: &Block) -> bool {
 #[cfg(not(target_arch = "x86_64"))]
 fn tier(_code: &Code, _block: &Block, _mode: Mode, _loops: bool) -> Tier {
     Tier::Ops
+}
+
+/// Numbers that say when blocks change their tier, for tests.
+struct Shuffle(u64);
+
+impl Shuffle {
+    /// Each program has its own.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "there is native code for x86-64 only"))]
+    fn new(seed: u64) -> Shuffle {
+        static PROGRAMS: AtomicU64 = AtomicU64::new(1);
+        Shuffle(seed.wrapping_add(PROGRAMS.fetch_add(1, Relaxed)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 >> 16
+    }
 }
 
 /// Why a wave stops running, for now or for good.
@@ -134,6 +160,7 @@ pub struct Program {
     epoch: u64,
     /// Executions after which a block is hot.
     hot: u64,
+    shuffle: Option<Shuffle>,
     blocks: Vec<Entry>,
     by_place: HashMap<Place, u32>,
     /// Registers that the code which has run so far may have written.
@@ -169,7 +196,8 @@ pub enum Cursor {
 impl Program {
     pub fn new(code: Arc<Code>, epoch: u64) -> Program {
         let (blocks, by_place, written) = (Vec::new(), HashMap::new(), Registers::default());
-        Program { code, halts: Halts::default(), epoch, hot: hot(), blocks, by_place, written }
+        let (hot, shuffle) = hot();
+        Program { code, halts: Halts::default(), epoch, hot, shuffle, blocks, by_place, written }
     }
 
     /// Runs a wave until it stops, for about `budget` instructions; gives the number that it did.
@@ -198,8 +226,16 @@ impl Program {
                 return (Stop::Halted, done);
             }
             entry.count += 1;
-            if entry.count == entry.hot {
+            if entry.count >= entry.hot {
+                entry.hot = u64::MAX;
                 entry.tier = tier(&self.code, &entry.block, w.mode, entry.loops);
+                if let Some(shuffle) = &mut self.shuffle {
+                    let number = shuffle.next();
+                    if number & 1 != 0 {
+                        entry.tier = Tier::Ops;
+                    }
+                    entry.hot = entry.count + 1 + (number >> 1) % 8;
+                }
             }
             let block = &*entry.block;
             let length = block.insts.len() as u64;

@@ -10,7 +10,7 @@
 //! stored anything of those lanes, and the interpreter does them ([`run`]).
 //!
 //! `LUTHIER_NATIVE=0` switches it off, and so does a host that gives no executable memory. Another number is that of
-//! executions after which a block is hot.
+//! executions after which a block is hot; `random:SEED` has blocks change between both forms all the time.
 //!
 //! | module | one idea |
 //! |---|---|
@@ -59,14 +59,35 @@ static BYTES: AtomicUsize = AtomicUsize::new(0);
 /// The host gives no executable memory.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
-/// Executions after which a block is hot; `LUTHIER_NATIVE` may say another number than ours, and 0 for never.
-pub fn hot() -> u64 {
-    static CHOSEN: OnceLock<u64> = OnceLock::new();
-    *CHOSEN.get_or_init(|| match std::env::var("LUTHIER_NATIVE").ok().and_then(|number| number.parse().ok()) {
-        Some(0) => u64::MAX,
-        Some(number) => number,
-        None => HOT,
-    })
+/// When blocks get native code, and run it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum When {
+    Never,
+    /// After so many executions.
+    Hot(u64),
+    /// They change between native code and micro-ops at random moments; for tests.
+    Random(u64),
+}
+
+impl When {
+    /// What `LUTHIER_NATIVE` says: a number of executions, 0 for never, or `random:SEED`.
+    fn of(text: &str) -> When {
+        let number = |text: &str| text.parse().ok();
+        match text.strip_prefix("random:").and_then(number) {
+            Some(seed) => When::Random(seed),
+            None => match number(text) {
+                Some(0) => When::Never,
+                Some(executions) => When::Hot(executions),
+                None => When::Hot(HOT),
+            },
+        }
+    }
+}
+
+/// What the environment says.
+pub fn when() -> When {
+    static CHOSEN: OnceLock<When> = OnceLock::new();
+    *CHOSEN.get_or_init(|| When::of(&std::env::var("LUTHIER_NATIVE").unwrap_or_default()))
 }
 
 /// The host's vectors, if native code can be made.
@@ -89,8 +110,8 @@ impl Drop for Native {
     }
 }
 
-/// The native form of a block without probes, if it has one that is worth having. `mode` is that of a wave that runs it;
-/// `loops`: its branch, if it is taken, leads to the block itself.
+/// The native form of a block, if it has one that is worth having; instructions with probes stay the interpreter's. `mode` is
+/// that of a wave that runs it; `loops`: its branch, if it is taken, leads to the block itself.
 pub fn native_block(ops: &[Op], wave64: bool, mode: Mode, loops: bool) -> Option<Native> {
     native_on(machine()?, ops, wave64, mode, loops)
 }

@@ -309,6 +309,14 @@ fn compare(machine: Machine, ops: &[Op], wave64: bool, seed: u64, mode: u32, rar
 const HOST: u32 = 0xf0;
 
 #[test]
+fn the_environment_says_when() {
+    assert_eq!(["", "0", "1", "often", "random:7", "random:x"].map(super::When::of), {
+        use super::When::{Hot, Never, Random};
+        [Hot(super::HOT), Never, Hot(1), Hot(super::HOT), Random(7), Hot(super::HOT)]
+    });
+}
+
+#[test]
 fn each_operation_computes_what_the_interpreter_does() {
     let operations = operations();
     assert!(operations.len() > 140, "{} operations have a native form", operations.len());
