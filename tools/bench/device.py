@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -46,15 +48,30 @@ def _rate(result: lt.RunResult, prefix: str) -> float:
     return sum(n for name, n in result.histogram.items() if name.startswith(prefix)) / result.seconds / 1e6
 
 
+def _interpreted(what: str) -> float:
+    """What :data:`PLAIN` gives in a process without native code, which strict mode has none of: what it is compared with."""
+    command = [sys.executable, "-c", f"import device; print(device.PLAIN[{what!r}]())"]
+    done = subprocess.run(command, cwd=HERE, env=os.environ | {"LUTHIER_NATIVE": "0"}, check=True, capture_output=True, text=True)
+    return float(done.stdout)
+
+
+def _strict(ratio: float, bound: float) -> dict:
+    return _at_most(ratio, bound, "x a plain run of the interpreter")
+
+
+def _arithmetic(strict: bool) -> float:
+    """Seconds an instruction."""
+    result = _valu(_load(HERE / "valu.hip"), 64, 50_000, strict=strict)
+    return result.seconds / result.instructions
+
+
 def arithmetic() -> dict[str, dict]:
     """Vector instructions of whole waves on one core: all lanes active, the last group's 40 of 64, RDNA's 32."""
     module, unit = _load(HERE / "valu.hip"), "M wave64 VALU instructions/s, one core"
     full, partial = _valu(module, 64, 200_000), _valu(module, 40, 100_000)
-    strict = _valu(module, 64, 50_000, strict=True)
     short = _load(HERE / "loop.hip")
     turns = _fastest(lambda: short.run("loop", grid=64, block=64, args=[np.zeros(64, np.uint32), np.uint32(200_000)]))
     narrow = {p: _valu(_load(HERE / "valu.hip", processor=p), 32, 200_000) for p in NARROW}
-    plain_cost, strict_cost = full.seconds / full.instructions, strict.seconds / strict.instructions
     return {
         "emulate": _bound(_rate(full, "v_"), 60, unit),
         "emulate, EXEC partial": _bound(_rate(partial, "v_"), 25, unit),
@@ -65,7 +82,7 @@ def arithmetic() -> dict[str, dict]:
             f"emulate, waves of 32 lanes, {processor}": _bound(_rate(run, "v_"), 60, "M wave32 VALU instructions/s, one core")
             for processor, run in narrow.items()
         },
-        "strict mode, arithmetic": _at_most(strict_cost / plain_cost, 4, "x a plain run"),
+        "strict mode, arithmetic": _strict(_arithmetic(True) / _interpreted("arithmetic"), 4),
     }
 
 
@@ -73,32 +90,34 @@ def _at_most(ours: float, bound: float, unit: str) -> dict:
     return _row(ours, bound, bound / ours, unit, "the target", 1)
 
 
+def _product(strict: bool = False) -> tuple[float, list[np.ndarray]]:
+    """Seconds of a tiled matrix product, and the three matrices."""
+    a, b = (np.random.default_rng(seed).random((SIZE, SIZE), np.float32) for seed in (1, 2))
+    module, c = _load(ROOT / "tests/kernels/matmul.hip"), np.zeros((SIZE, SIZE), np.float32)
+    how = dict(grid=(SIZE, SIZE), block=(16, 16), args=[a, b, c, np.uint32(SIZE)])
+    return _fastest(lambda: module.run("matmul", **how, strict=strict)).seconds, [a, b, c]
+
+
 def matrices() -> dict[str, dict]:
     """A tiled matrix product, natively, on the device and in strict mode."""
-    a, b = (np.random.default_rng(seed).random((SIZE, SIZE), np.float32) for seed in (1, 2))
+    plain, (a, b, c) = _product()
     library = WORK / "matmul.so"
     run("clang-22", "-O3", "-march=native", "-shared", "-fPIC", HERE / "matmul.c", "-o", library)
-    native, c = ctypes.CDLL(library).matmul, np.zeros((SIZE, SIZE), np.float32)
-    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (a, b, c)]
+    native, out = ctypes.CDLL(library).matmul, np.zeros_like(c)
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (a, b, out)]
     seconds = float("inf")
     for _ in range(10):
         start = time.perf_counter()
         native(*pointers, ctypes.c_uint(SIZE))
         seconds = min(seconds, time.perf_counter() - start)
-    module = _load(ROOT / "tests/kernels/matmul.hip")
-
-    def launch(*, strict: bool = False) -> lt.RunResult:
-        out = np.zeros_like(c)
-        result = module.run("matmul", grid=(SIZE, SIZE), block=(16, 16), args=[a, b, out, np.uint32(SIZE)], strict=strict)
-        np.testing.assert_array_equal(out, c)
-        return result
-
-    plain, strict = _fastest(launch), _fastest(lambda: launch(strict=True))
+    strict, (*_, judged) = _product(strict=True)
+    np.testing.assert_array_equal(out, c)
+    np.testing.assert_array_equal(judged, c)
     return {
         f"matrix product, {SIZE} x {SIZE}": _row(
-            plain.seconds * 1e3, seconds * 1e3, seconds / plain.seconds, "ms, one core", "the same loops, native", 1 / 30
+            plain * 1e3, seconds * 1e3, seconds / plain, "ms, one core", "the same loops, native", 1 / 30
         ),
-        "strict mode, matrix product": _at_most(strict.seconds / plain.seconds, 6, "x a plain run"),
+        "strict mode, matrix product": _strict(strict / _interpreted("product"), 6),
     }
 
 
@@ -120,37 +139,46 @@ def matrix_instructions() -> dict[str, dict]:
     }
 
 
-def local_memory() -> dict[str, dict]:
-    """Strict mode where little but LDS is touched, by fewer and fewer lanes: a tree of sums for each workgroup."""
+def _tree(processor: str, strict: bool) -> float:
+    """Seconds of a tree of sums for each workgroup."""
     numbers = np.arange(1 << 18, dtype=np.int32)
+    module, sums = _load(ROOT / "tests/kernels/reduce.hip", processor=processor), np.zeros(len(numbers) // 256, np.int32)
+    args = [numbers, sums, np.uint32(len(numbers))]
+    result = _fastest(lambda: module.run("reduce", grid=len(numbers), block=256, args=args, strict=strict))
+    np.testing.assert_array_equal(sums, numbers.reshape(-1, 256).sum(1, dtype=np.int32))
+    return result.seconds
 
-    def cost(processor: str, *, strict: bool) -> float:
-        module, sums = _load(ROOT / "tests/kernels/reduce.hip", processor=processor), np.zeros(len(numbers) // 256, np.int32)
-        args = [numbers, sums, np.uint32(len(numbers))]
-        result = _fastest(lambda: module.run("reduce", grid=len(numbers), block=256, args=args, strict=strict))
-        np.testing.assert_array_equal(sums, numbers.reshape(-1, 256).sum(1, dtype=np.int32))
-        return result.seconds
 
+def local_memory() -> dict[str, dict]:
+    """Strict mode where little but LDS is touched, by fewer and fewer lanes."""
     return {
-        f"strict mode, LDS, {processor}": _at_most(
-            cost(processor, strict=True) / cost(processor, strict=False), 4, "x a plain run"
-        )
+        f"strict mode, LDS, {processor}": _strict(_tree(processor, True) / _interpreted(f"LDS, {processor}"), 4)
         for processor in ("gfx90a", *NARROW)
     }
 
 
-def fresh_memory() -> dict:
-    """Strict mode where waves do little but load and store, each other bytes: a sum of vectors."""
+def _vectors(strict: bool) -> float:
+    """Seconds of a sum of vectors."""
     module, numbers = _load(ROOT / "tests/kernels/vecadd.hip"), np.arange(1 << 22, dtype=np.float32)
     sums = np.zeros_like(numbers)
     args = [numbers, numbers, sums, np.uint32(len(numbers))]
-
-    def cost(*, strict: bool) -> float:
-        return _fastest(lambda: module.run("vecadd", grid=len(numbers), block=256, args=args, strict=strict)).seconds
-
-    ratio = cost(strict=True) / cost(strict=False)
+    result = _fastest(lambda: module.run("vecadd", grid=len(numbers), block=256, args=args, strict=strict))
     np.testing.assert_array_equal(sums, numbers + numbers)
-    return _at_most(ratio, 6, "x a plain run")
+    return result.seconds
+
+
+def fresh_memory() -> dict:
+    """Strict mode where waves do little but load and store, each other bytes."""
+    return _strict(_vectors(True) / _interpreted("fresh memory"), 6)
+
+
+#: Plain runs that strict ones are compared with.
+PLAIN: dict[str, Callable[[], float]] = {
+    "arithmetic": lambda: _arithmetic(False),
+    "product": lambda: _product()[0],
+    "fresh memory": lambda: _vectors(False),
+    **{f"LDS, {processor}": lambda processor=processor: _tree(processor, False) for processor in ("gfx90a", *NARROW)},
+}
 
 
 def streams() -> dict[str, dict]:

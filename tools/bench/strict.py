@@ -1,10 +1,14 @@
-"""What strict mode costs: each kind of finding by itself, the usual ones and all, beside a plain run on one thread.
+"""What strict mode costs: each kind of finding by itself, the usual ones and all, beside a plain run of the interpreter on one
+thread: strict mode has no native code, or little.
 
 ``python tools/bench/strict.py [KIND ...]`` prints the table alone; times are those of the fastest of some runs that take
-turns, as the machine may be busy."""
+turns, as the machine may be busy. Plain runs have a process of their own, before and behind the others."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -47,19 +51,33 @@ def _launches() -> dict[str, Callable[[object], float]]:
     }  # fmt: skip
 
 
+def plain(rounds: int) -> dict[str, float]:
+    """Seconds of plain runs in this process."""
+    return {kernel: min(launch(False) for _ in range(rounds)) for kernel, launch in _launches().items()}
+
+
+def _interpreted(rounds: int) -> dict[str, float]:
+    """The same in a process without native code."""
+    command = [sys.executable, "-c", f"import json, strict; print(json.dumps(strict.plain({rounds})))"]
+    done = subprocess.run(command, cwd=HERE, env=os.environ | {"LUTHIER_NATIVE": "0"}, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
 def costs(kinds: Sequence[str] = (), rounds: int = 12) -> dict[str, dict[str, float]]:
-    """By kind and kernel: seconds, divided by those of a plain run."""
+    """By kind and kernel: seconds, divided by those of a plain run of the interpreter."""
     told: dict[str, object] = {kind: [kind] for kind in kinds or lt.finding_kinds()}
     told |= {} if kinds else {USUAL: True, ALL: [ALL]}
-    found: dict[str, dict[str, float]] = {name: {} for name in told}
+    before = _interpreted(rounds)
+    best = {name: dict.fromkeys(before, float("inf")) for name in told}
     for kernel, launch in _launches().items():
-        best = dict.fromkeys((None, *told), float("inf"))
         for _ in range(rounds):
-            for name in best:
-                best[name] = min(best[name], launch(told[name] if name is not None else False))
-        for name in told:
-            found[name][kernel] = best[name] / best[None]
-    return found
+            for name in told:
+                best[name][kernel] = min(best[name][kernel], launch(told[name]))
+    after = _interpreted(rounds)
+    return {
+        name: {kernel: least / min(before[kernel], after[kernel]) for kernel, least in found.items()}
+        for name, found in best.items()
+    }
 
 
 def measured() -> dict[str, dict]:
@@ -68,7 +86,7 @@ def measured() -> dict[str, dict]:
     for kind, by_kernel in costs().items():
         worst, most = max(by_kernel.values()), MOST.get(kind, 2.5)
         rows[f"strict by kind, {kind}"] = {
-            "ours": worst, "other": most, "ratio": most / worst, "unit": "x a plain run, its dearest kernel", "against": "the target", "least": 1,
+            "ours": worst, "other": most, "ratio": most / worst, "unit": "x a plain run of the interpreter, its dearest kernel", "against": "the target", "least": 1,
             "kernels": by_kernel,
         }  # fmt: skip
     return rows
