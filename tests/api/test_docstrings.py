@@ -69,7 +69,7 @@ def public_callables():
 #: Keywords that a docstring tells of by naming their class.
 BUNDLES = {"LaunchKeywords": LaunchKeywords, "InstrumentKeywords": InstrumentKeywords}
 #: What users get from elsewhere and do not make.
-MADE_BY_OTHERS = ("Kernel.__init__", "LoadedObject.__init__", "Session.__init__", "Stage.__init__", "Trace.__init__", "Module.__init__", "Linked.__init__", "CodeObject.__init__", "Registers.of")  # fmt: skip
+MADE_BY_OTHERS = ("Kernel.__init__", "LoadedObject.__init__", "Session.__init__", "Stage.__init__", "Trace.__init__", "Events.__init__", "Module.__init__", "Linked.__init__", "CodeObject.__init__", "Registers.of")  # fmt: skip
 
 
 def test_every_parameter_of_public_functions_is_named_in_their_docstrings():

@@ -18,7 +18,9 @@ def test_kernels_compute_the_same_while_their_blocks_change_tiers(simd):
     seed = os.getpid()
     variables = {"LUTHIER_NATIVE": f"random:{seed}", "LUTHIER_EMULATOR_SIMD": simd}
     command = [sys.executable, "-m", "soak", str(SECONDS / 2 or 2), str(seed)]
-    done = subprocess.run(command, cwd=TESTS / "support", env=os.environ | variables, capture_output=True, text=True)
+    done = subprocess.run(
+        command, cwd=TESTS / "support", env=os.environ | variables, capture_output=True, text=True, timeout=SECONDS + 200
+    )
     assert done.returncode == 0, f"seed {seed}\n{done.stderr}"
     assert int(done.stdout) >= 10
     print(f"{simd or 'all'}: {done.stdout.strip()} launches, seed {seed}")

@@ -181,8 +181,9 @@ class Module:
         ``events`` may hold ``"instructions"``, ``"blocks"`` and ``"memory"``; they come from the instructions at the
         addresses ``only``, or from all. Before each instruction at one of the addresses ``snapshots``, all registers of
         the wave and its LDS are copied. Each of the device's threads keeps ``limit`` events of a kind. Watching costs
-        time: an event for each instruction makes a run about twice as long, one for each lane's access ten times, or
-        sixty where there is little but LDS; counts and waves cost next to nothing.
+        time: an event for each instruction makes a run two to seven times as long, one for each lane's access ten times, or a
+        hundred and more where there is little but LDS, and a tenth of that if ``on_events`` hears of them; counts and waves
+        cost little.
 
         :param kernel: its name.
         :param events: any of ``"instructions"``, ``"blocks"`` and ``"memory"``.
