@@ -8,10 +8,12 @@ use luthier_isa::{Mode, RegSet};
 
 use super::placed::Placed;
 
-/// For each instruction behind one that control does not go on from, and each that is branched to. `entered` are those
-/// that code elsewhere may lead to; at `unknown` places a caller or a callee may have written anything last.
+/// For each instruction behind one that control does not go on from, and each that is branched to, but for `padding`, which
+/// nothing comes to. `entered` are those that code elsewhere may lead to; at `unknown` places a caller or a callee may have
+/// written anything last.
 pub fn arrivals(
     code: &[Placed],
+    padding: &BTreeSet<usize>,
     (entered, unknown): (&[usize], &BTreeSet<usize>),
     mode: Mode,
     unread: &RegSet,
@@ -20,14 +22,14 @@ pub fn arrivals(
     incoming.insert(0, 0);
     entered.iter().for_each(|at| *incoming.entry(*at).or_default() += 0);
     for (at, placed) in code.iter().enumerate() {
-        if placed.ends() && at + 1 < code.len() {
+        if placed.ends() && at + 1 < code.len() && !padding.contains(&(at + 1)) {
             incoming.entry(at + 1).or_default();
         }
         placed.to.into_iter().for_each(|to| *incoming.entry(to).or_default() += 1);
     }
     let mut anything = Scalars::default();
     anything.assume_read(unread);
-    let falls_into = |at: usize| at > 0 && !code[at - 1].ends();
+    let falls_into = |at: usize| at > 0 && !code[at - 1].ends() && !padding.contains(&(at - 1));
     let root = |at: usize, branches: u32| branches == 0 && !falls_into(at) || entered.contains(&at);
     let roots = incoming.iter().filter(|(at, branches)| root(**at, **branches)).map(|(at, _)| *at);
     let mut known: BTreeMap<usize, Scalars> = roots.map(|at| (at, anything.clone())).collect();

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use luthier_isa::hazard::{ELSEWHERE, Hazards, Scalars};
-use luthier_isa::{Flags, Mode, Reg, RegSet};
+use luthier_isa::{Flags, Mode, Op, Reg, RegSet};
 use luthier_lifter::{Function, FunctionKind};
 
 use super::arrivals::arrivals;
@@ -25,10 +25,11 @@ const HOPS: usize = 3;
 /// All that is wrong at the seams of one function's copy.
 pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
     let code = placed(env, chunk, code);
+    let padding = padding(&code);
     let unread = unread(env, &code);
     let unknown = unknown(env, &code);
     let known = if Scalars::matter(env.machine.mode) {
-        arrivals(&code, (&entered(env, &code), &unknown), env.machine.mode, &unread)
+        arrivals(&code, &padding, (&entered(env, &code), &unknown), env.machine.mode, &unread)
     } else {
         BTreeMap::new()
     };
@@ -38,7 +39,10 @@ pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
     // Straight on.
     let mut branches = BTreeMap::new();
     for (at, placed) in code.iter().enumerate() {
-        if at == 0 || code[at - 1].ends() {
+        if padding.contains(&at) {
+            continue;
+        }
+        if at == 0 || code[at - 1].ends() || padding.contains(&(at - 1)) {
             pass.restart();
             known.get(&at).into_iter().for_each(|known| pass.state.set_scalars(known.clone()));
         }
@@ -69,6 +73,20 @@ pub fn seams(env: &Env, chunk: ChunkId, code: &Chunk) -> Vec<Violation> {
     found.sort_by_key(|v| v.0);
     found.dedup();
     found.into_iter().map(|(at, kind)| Violation { address: address(&code, at), kind }).collect()
+}
+
+/// What nothing comes to: LLVM fills up the code in front of a loop, behind a branch as well.
+fn padding(code: &[Placed]) -> BTreeSet<usize> {
+    let targets: BTreeSet<usize> = code.iter().filter_map(|placed| placed.to).collect();
+    let mut padding = BTreeSet::new();
+    for at in 1..code.len() {
+        let is_behind_an_end = code[at - 1].ends() || padding.contains(&(at - 1));
+        let is_filling = code[at].origin.is_none() && code[at].inst.info().op() == Op::SNop;
+        if is_behind_an_end && is_filling && !targets.contains(&at) {
+            padding.insert(at);
+        }
+    }
+    padding
 }
 
 /// Where it is not known what was issued last: a caller's code, or a callee's.
