@@ -261,3 +261,87 @@ fn an_atomic_that_memory_refuses_returns_zero() {
         assert_eq!(loaded.words(out, 64), [0; 64], "{atomic}");
     }
 }
+
+#[test]
+fn a_scalar_atomic_that_memory_refuses_returns_zero_and_changes_nothing() {
+    // Addresses that are nowhere, that have the wrong alignment, and behind a buffer's end, which is no mistake.
+    const ATOMICS: [(&str, usize); 8] = [
+        ("s_atomic_add s20, s[10:11], 0x0 glc", 1),
+        ("s_atomic_umax_x2 s[20:21], s[10:11], 0x0 glc", 1),
+        ("s_atomic_cmpswap s[20:21], s[10:11], 0x0 glc", 1),
+        ("s_atomic_swap_x2 s[20:21], s[2:3], 0x4 glc", 1),
+        ("s_atomic_cmpswap_x2 s[20:23], s[2:3], 0xc glc", 1),
+        ("s_buffer_atomic_add s20, s[12:15], 0x100 glc", 0),
+        ("s_buffer_atomic_dec_x2 s[20:21], s[12:15], 0xfc glc", 0),
+        ("s_buffer_atomic_cmpswap_x2 s[20:23], s[12:15], 0x104 glc", 0),
+    ];
+    for (atomic, findings) in ATOMICS {
+        let second = if atomic.contains("_x2") { "s21" } else { "0" };
+        let body = format!(
+            "{SETUP}
+            s_mov_b32 s10, 0x7fffff00
+            s_mov_b32 s11, 0x70
+            s_mov_b64 s[12:13], s[2:3]
+            s_and_b32 s13, s13, 0xffff
+            s_movk_i32 s14, 0x100
+            s_mov_b32 s15, 0x27000
+            s_mov_b64 s[20:21], 5
+            s_mov_b64 s[22:23], 5
+            s_mov_b32 s21, 5
+            {atomic}
+            s_waitcnt lgkmcnt(0)
+            s_or_b32 s20, s20, {second}
+            v_mov_b32_e32 v3, s20
+            v_cmp_eq_u32_e32 vcc, 3, v0
+            s_and_b64 exec, exec, vcc
+            global_store_dword v1, v3, s[2:3]
+            "
+        );
+        let loaded = load(&assemble(&body, Asm::default()));
+        let out = loaded.buffer(&[5; 64]);
+        let report = loaded.launch("k", [64, 1, 1], [64, 1, 1], &[out], Strict::On).expect("strict mode goes on");
+        assert_eq!(report.findings.len(), findings, "{atomic}: {:?}", report.findings);
+        let mut expected = [5; 64];
+        expected[3] = 0;
+        assert_eq!(loaded.words(out, 64), expected, "{atomic}");
+    }
+}
+
+#[test]
+fn a_wide_atomic_on_scratch_that_memory_refuses_returns_zero() {
+    // gfx1250 alone has atomics of 64 bits there. What each adds to a lane's address, and what comes back.
+    for (offset, findings, back) in [(0u32, 0, 9), (4, 1, 0), (0x40_0000, 1, 0)] {
+        let body = format!(
+            "
+            s_load_b64 s[2:3], s[0:1], 0x0
+            s_mov_b64 s[4:5], src_flat_scratch_base_lo
+            v_and_b32_e32 v0, 0x3ff, v0
+            v_lshlrev_b32_e32 v1, 2, v0
+            v_lshlrev_b32_e32 v11, {lane}, v0
+            v_add_nc_u32_e32 v11, s5, v11
+            v_mov_b32_e32 v10, s4
+            v_mov_b32_e32 v6, 9
+            v_mov_b32_e32 v7, 0
+            v_mov_b32_e32 v8, 1
+            v_mov_b32_e32 v9, 0
+            v_mov_b32_e32 v4, 77
+            v_mov_b32_e32 v5, 77
+            scratch_store_b64 off, v[6:7], off
+            s_wait_storecnt 0x0
+            v_add_nc_u32_e32 v10, 0x{offset:x}, v10
+            flat_atomic_add_u64 v[4:5], v[10:11], v[8:9] th:TH_ATOMIC_RETURN
+            s_wait_loadcnt_dscnt 0x0
+            v_or_b32_e32 v4, v4, v5
+            s_wait_kmcnt 0x0
+            global_store_b32 v1, v4, s[2:3]
+            ",
+            lane = 52 - 32
+        );
+        let extra = ".amdhsa_private_segment_fixed_size 16\n  .amdhsa_enable_private_segment 1";
+        let loaded = load(&support::assemble_rdna_with("gfx1250", 32, &body, extra));
+        let out = loaded.buffer(&[5; 32]);
+        let report = loaded.launch("k", [32, 1, 1], [32, 1, 1], &[out], Strict::On).expect("strict mode goes on");
+        assert_eq!(report.findings.len(), findings, "{offset:#x}: {:?}", report.findings);
+        assert_eq!(loaded.words(out, 32), [back; 32], "{offset:#x}");
+    }
+}

@@ -231,7 +231,12 @@ impl Loaded {
 
 /// A kernel of RDNA as [`assemble`] makes them, with waves of 32 or 64 lanes.
 pub fn assemble_rdna(processor: &str, lanes: u32, body: &str) -> CodeObject {
-    let source = kernel_source("k", body, Asm { vgprs: 64, ..Asm::default() })
+    assemble_rdna_with(processor, lanes, body, "")
+}
+
+/// The same with more directives for the descriptor.
+pub fn assemble_rdna_with(processor: &str, lanes: u32, body: &str, extra: &'static str) -> CodeObject {
+    let source = kernel_source("k", body, Asm { vgprs: 64, extra, ..Asm::default() })
         .replace("gfx90a", processor)
         .replace(".amdhsa_accum_offset 64", &format!(".amdhsa_wavefront_size32 {}", u32::from(lanes == 32)))
         .replace(".wavefront_size: 64", &format!(".wavefront_size: {lanes}"));
