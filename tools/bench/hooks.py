@@ -1,6 +1,6 @@
 """What hooks cost: to compile one, nothing being kept from before; to ask for ids, to have a stack, to record, to be called.
 
-``python tools/bench/hooks.py [WORD]`` measures some of the rows alone: ``python_hook``, ``hip_hook``, ``preambles``, ``stacks``, ``records``, ``bodies``.
+``python tools/bench/hooks.py [WORD]`` measures some of the rows alone: ``python_hook``, ``hip_hook``, ``preambles``, ``stacks``, ``traces``, ``records``, ``bodies``.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import numpy
 from placing import PROCESSORS, LaneSums
 
 import luthier as lt
+from luthier.tools.mem_trace import MemTrace
 
-#: At most this many instructions a record.
+#: At most this many instructions a record of a memory trace, where bodies are called.
 RECORD = 12
 #: At most this many for all ids together.
 PREAMBLE = 40
@@ -217,8 +218,29 @@ def stacks() -> dict[str, dict]:
     return rows
 
 
+def traces() -> dict[str, dict]:
+    """Instructions that ``mem_trace`` adds to what is retired, for each record of an access, with all lanes on and a quarter of them."""
+    rows = {}
+    for processor in (*PROCESSORS, "gfx942", "gfx1250"):
+        code = lt.CodeObject.open(compile_kernel(ROOT / "tools/bench/trace.hip", processor))
+        for kernel, lanes in (("full", "all lanes"), ("quarter", "a quarter of the lanes")):
+            given = {"blocks": 1, "block": 64, "args": [numpy.zeros(128, numpy.uint32), numpy.uint32(ROUNDS)]}
+            plain = lt.Device(processor, threads=1).load(code).run(kernel, **given).instructions
+            each = {}
+            for how in ("called", "in-place"):
+                tool = MemTrace(most=0, scalar=False)
+                module = lt.Device(processor, threads=1).load(code, tools=[tool], on_rejected="raise", bodies=how)
+                each[how] = (module.run(kernel, **given).instructions - plain) / tool.counted
+            rows[f"a record of mem_trace, {lanes}, {processor}"] = {
+                "ours": each["called"], "other": RECORD, "ratio": RECORD / each["called"], "unit": "instructions retired",
+                "against": "the target", "least": 1, "in place": each["in-place"],
+            }  # fmt: skip
+    return rows
+
+
 def records() -> dict[str, dict]:
-    """Instructions retired for a record, beside the target, with hooks in place and called."""
+    """Instructions retired for a record of no more than two values, with hooks in place and called. One of the wave is made by one
+    lane of it, so that all that a record costs is its own: docs/architecture.md says what each instruction is for."""
     rows = {}
     for processor in PROCESSORS:
         for what, per_wave in (("lane", False), ("wave", True)):
@@ -228,8 +250,8 @@ def records() -> dict[str, dict]:
                 result = at_places(tool, processor, bodies)
                 each[bodies] = (result.instructions - result.app_instructions) / tool.count
             rows[f"a record of a {what}, {processor}"] = {
-                "ours": each["in-place"], "other": RECORD, "ratio": RECORD / each["in-place"],
-                "unit": "instructions retired", "against": "the target", "least": 1, "called": each["called"],
+                "ours": each["in-place"], "other": each["called"], "ratio": each["called"] / each["in-place"],
+                "unit": "instructions retired", "against": "called",
             }  # fmt: skip
     return rows
 
@@ -256,7 +278,7 @@ def bodies() -> dict[str, dict]:
 
 def measured(word: str = "") -> dict[str, dict]:
     """All rows, or those of the functions that have a word in their names."""
-    every = (python_hook, hip_hook, preambles, stacks, records, bodies)
+    every = (python_hook, hip_hook, preambles, stacks, traces, records, bodies)
     chosen: Iterator[Callable[[], dict[str, dict]]] = (one for one in every if word in one.__name__)
     return {name: row for one in chosen for name, row in one().items()}
 
