@@ -56,8 +56,14 @@ def functions(name: str) -> Iterator[str]:
 
 def _function(name: str, record: dict[str, Any], choice: int) -> str | None:
     all_types, chosen, suffix = [], [], ""
-    for one in (*record["RetTypes"], *record["ParamTypes"]):
+    is_image = name.startswith("int_amdgcn_image_")
+    described = iter(("<8 x i32>", "<4 x i32>")) if is_image else iter(())
+    for n, one in enumerate((*record["RetTypes"], *record["ParamTypes"])):
         kind = _type(one["def"], chosen, choice)
+        if is_image and one["def"] == "llvm_any_ty":
+            # An image and its sampler have one type each; what is loaded is tried as floats first.
+            loaded = "<4 x float>" if "_gather4_" in name or "_msaa_" in name else "float"
+            kind = next(described, kind) if n >= len(record["RetTypes"]) else loaded if choice == 0 else kind
         if kind is None:
             return None
         if table()[one["def"]].get("isAny"):
@@ -69,9 +75,14 @@ def _function(name: str, record: dict[str, Any], choice: int) -> str | None:
         return None
     returns = "void" if not results else results[0] if len(results) == 1 else f"{{ {', '.join(results)} }}"
     fixed, body, args = _immediates(record), "", []
+    if is_image and "_atomic_" not in name and fixed:
+        # The channels that are accessed: of none LLVM makes no instruction, on any processor.
+        fixed[min(fixed)] = 1
+    # The offset that all lanes share is the last of a buffer's: LLVM takes none from a vector register.
+    shared = max((n for n in range(len(params)) if n not in fixed), default=-1) if "buffer_" in name else -1
     for n, kind in enumerate(params):
-        if n in fixed:
-            args.append(f"{kind} {'false' if kind == 'i1' else fixed[n]}")
+        if n in fixed or n == shared and kind == "i32":
+            args.append(f"{kind} {'false' if kind == 'i1' else fixed.get(n, 0)}")
             continue
         place = f"%p{n} = getelementptr i8, ptr addrspace(1) %in, i64 {256 * n}"
         body += f"  {place}\n  %a{n} = load {kind}, ptr addrspace(1) %p{n}, align 4\n"
