@@ -337,3 +337,31 @@ def test_what_waves_carry_does_not_lie_where_an_id_is_that_the_code_ignores(targ
     assert result.findings == []
     waves = 64 // (64 if flags or target.startswith("gfx9") else 32)
     assert tool.groups.read().tolist() == [2 * waves] * 8 and int(tool.count) == 8 * waves
+
+
+def test_what_the_wave_knows_is_the_same_in_a_branch_of_lanes():
+    """A function that is called there gives all lanes that are there one value."""
+
+    @lt.device
+    def twice(x: lt.u64) -> lt.u64:
+        y = x
+        if x > 3:
+            return y * 2
+        return y + x
+
+    class Counting(lt.Tool):
+        out = lt.DeviceArray(lt.u64, 1)
+
+        @lt.hook
+        def hook(out: lt.ptr[lt.u64]):
+            if lt.lane_id() < 5:
+                lt.wave_atomic_add(out, twice(lt.u64(lt.grid_size_x())))
+
+        def on_kernel(self, kernel):
+            kernel.insert_at_entry(self.hook, self.out)
+
+    for target in ("gfx90a", "gfx1100"):
+        tool = Counting()
+        module = lt.Device(target).load(compiled.build("KERNEL idle(u32 *out) { out[local_x()] = 7; }", target), tools=[tool])
+        result = module.run("idle", grid=192, block=64, args=[np.zeros(64, np.uint32)])
+        assert tool.out[0] == 2 * 192 * result.waves

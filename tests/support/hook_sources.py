@@ -123,3 +123,10 @@ def alike(counts: lt.ptr[lt.u64], word: lt.u32, size: lt.u32):
     while lt.ballot(mine and same > worst) != 0:
         worst += 1
     lt.wave_atomic_add(counts, worst)
+
+
+@lt.hook
+def scalar_atomics(words: lt.ptr[lt.u32], pairs: lt.ptr[lt.u64], value: lt.u32):
+    old = lt.scalar_atomic_add(words, value)
+    lt.scalar_atomic_cas(pairs, 5, lt.u64(old))
+    lt.scalar_atomic_min(lt.ptr[lt.i32](lt.u64(words)) + 1, -3)

@@ -69,6 +69,6 @@ pub use plan::{
     Plan, Rejected, Rejection, Report, Slot, Variable, Where,
 };
 pub use template::{
-    AddressShape, ArgPlace, ArgSpec, Blob, BlobReloc, HookError, RegGroup, RelocKind, RelocTarget, Stack, Template,
-    TemplateReloc, TemplateSource,
+    AddressShape, ArgPlace, ArgSpec, Blob, BlobReloc, HookError, Place, RegGroup, RelocKind, RelocTarget, Stack,
+    Template, TemplateReloc, TemplateSource,
 };

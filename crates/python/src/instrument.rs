@@ -25,21 +25,19 @@ use crate::json::to_python;
 use crate::library::PyLibraryHook;
 use crate::program::PyProgram;
 
-/// A hook: its tree as JSON, and the file that it stands in.
-type Source = (String, String);
-
 /// What a hook is given as.
 #[derive(FromPyObject)]
 pub enum Given {
-    Tree(Source),
+    /// In JSON.
+    Tree(String),
     Library(Py<PyLibraryHook>),
 }
 
 impl Given {
-    /// A tree's source, and the module of a library's.
-    fn parts(self) -> (Option<Source>, Option<Arc<HookModule>>) {
+    /// A tree, and the module of a library's.
+    fn parts(self) -> (Option<String>, Option<Arc<HookModule>>) {
         match self {
-            Given::Tree(source) => (Some(source), None),
+            Given::Tree(tree) => (Some(tree), None),
             Given::Library(hook) => (None, Some(hook.get().module.clone())),
         }
     }
@@ -49,7 +47,8 @@ impl Given {
 enum Refused {
     Argument(String),
     Instrument(CodegenError),
-    Hook(HookError, Option<Source>),
+    /// The hook's name, if it is a library's.
+    Hook(HookError, Option<String>),
 }
 
 impl From<Refused> for PyErr {
@@ -60,7 +59,7 @@ impl From<Refused> for PyErr {
                 "internal error, please report it: {error} (check=False, or --no-check, places hooks unproven)"
             )),
             Refused::Instrument(error) => Class::Instrument.error(error),
-            Refused::Hook(error, hook) => hook_error(&error, hook.as_ref()),
+            Refused::Hook(error, name) => hook_error(error, name.as_deref()),
         }
     }
 }
@@ -140,7 +139,8 @@ pub fn instrument<'py>(
             luthier_codegen::instrument_lifted(&lifted.object, &lifted.program, &plan).map_err(
                 |error| match error {
                     CodegenError::Hook { index, error } => {
-                        Refused::Hook(error, hooks.get(index).and_then(|hook| hook.0.clone()))
+                        let module = hooks.get(index).and_then(|hook| hook.1.as_ref());
+                        Refused::Hook(error, module.map(|module| module.name().to_owned()))
                     }
                     other => Refused::Instrument(other),
                 },
@@ -195,26 +195,26 @@ static MODULES: OnceLock<Mutex<HashMap<String, Arc<HookModule>>>> = OnceLock::ne
 const MOST_MODULES: usize = 256;
 
 fn template_source(
-    (source, module): &(Option<Source>, Option<Arc<HookModule>>),
+    (tree, module): &(Option<String>, Option<Arc<HookModule>>),
 ) -> Result<Arc<dyn TemplateSource>, Refused> {
-    match (source, module) {
+    match (tree, module) {
         (_, Some(module)) => Ok(module.clone()),
-        (Some(source), None) => of_tree(source),
+        (Some(tree), None) => of_tree(tree),
         (None, None) => Err(Refused::Argument("a hook is a tree or a function of a library".to_owned())),
     }
 }
 
-fn of_tree((tree, file): &Source) -> Result<Arc<dyn TemplateSource>, Refused> {
+fn of_tree(tree: &str) -> Result<Arc<dyn TemplateSource>, Refused> {
     let mut modules = MODULES.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = modules.get(tree) {
         return Ok(known.clone());
     }
-    let module = HookModule::new(&HookSource::Tree(tree.clone()));
-    let module = Arc::new(module.map_err(|error| Refused::Hook(error, Some((tree.clone(), file.clone()))))?);
+    let module = HookModule::new(&HookSource::Tree(tree.to_owned()));
+    let module = Arc::new(module.map_err(|error| Refused::Hook(error, None))?);
     if modules.len() >= MOST_MODULES {
         modules.clear();
     }
-    modules.insert(tree.clone(), module.clone());
+    modules.insert(tree.to_owned(), module.clone());
     Ok(module)
 }
 
@@ -312,17 +312,17 @@ fn report(report: &Report, variables: &[String]) -> Value {
 
 static HOOK_ERROR: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// A `luthier.lang.HookError` at a place in a source file.
-fn hook_error(error: &HookError, hook: Option<&Source>) -> PyErr {
-    let message = match hook {
-        None if error.line == 0 => format!("the hook {}: {}", error.file, error.message),
-        _ => error.message.clone(),
+/// A `luthier.lang.HookError`, at its place if that is known; a library's hook without one goes by its name.
+fn hook_error(HookError { place, message }: HookError, library: Option<&str>) -> PyErr {
+    let message = match library {
+        Some(name) if place.is_none() => format!("the hook {name}: {message}"),
+        _ => message,
     };
-    let file = hook.filter(|_| error.line == 0).map_or(error.file.as_str(), |(_, file)| file);
+    let (file, line, col) = place.map_or_else(Default::default, |place| (place.file, place.line, place.col));
     Python::attach(|py| {
         let made = HOOK_ERROR
             .get_or_try_init(py, || Ok::<_, PyErr>(py.import("luthier.lang")?.getattr("HookError")?.unbind()))
-            .and_then(|class| class.bind(py).call_method1("at", (message, file, error.line, error.col)));
+            .and_then(|class| class.bind(py).call_method1("at", (message, file, line, col)));
         match made {
             Ok(value) => PyErr::from_value(value),
             Err(error) => error,

@@ -88,8 +88,8 @@ def instruments(method: _M) -> _M:
 class Plan:
     """What is to be placed, and how, as :func:`luthier._core.instrument` takes it."""
 
-    #: A tree (JSON) and its source file, or a function of a library.
-    hooks: Sequence[tuple[str, str] | _core.LibraryHook]
+    #: A tree (JSON), or a function of a library.
+    hooks: Sequence[str | _core.LibraryHook]
     #: Lists of arguments, as JSON (``luthier_codegen::Arg``): ``{"const": bits}``, ``{"literal": bits}``,
     #: ``{"variable": {"symbol": name, "offset": n}}``, ``{"slot": index}``, ``{"reg": register}``, ``{"in_out": ...}``,
     #: ``{"old": ...}``, ``{"source": ...}``, ``{"address": number or null}``, ``{"access_width": ...}``,

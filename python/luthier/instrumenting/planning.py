@@ -284,7 +284,7 @@ class Planner:
         elif borrowed := [symbol for symbol, variable in self._variables.items() if isinstance(variable, Borrowed)]:
             raise ToolError(f"{borrowed[0]} is a variable of a program's, and this code object is not instrumented in a program")
         plan = Plan(
-            [made.core if isinstance(made, BoundHook) else (made.json, made.hook.file) for made in self._hooks],
+            [made.core if isinstance(made, BoundHook) else made.json for made in self._hooks],
             f"[{','.join(text_of(self._shared.fill(arguments.bound)) for arguments in self._distinct.values())}]",
             list(self._assembly),
             [(name, v.size, v.align, v.init or b"") for name, v in self._variables.items()],

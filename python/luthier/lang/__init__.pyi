@@ -38,6 +38,8 @@ __all__ = [
     "num_workgroups_x", "num_workgroups_y", "num_workgroups_z", "cluster_id_x", "cluster_id_y", "cluster_id_z",
     "cluster_size_x", "cluster_size_y", "cluster_size_z", "workgroup_id_in_cluster_x", "workgroup_id_in_cluster_y",
     "workgroup_id_in_cluster_z", "wave_in_group", "wave_id", "wave_size",
+    "scalar_atomic_add", "scalar_atomic_sub", "scalar_atomic_min", "scalar_atomic_max", "scalar_atomic_and", "scalar_atomic_or",
+    "scalar_atomic_xor", "scalar_atomic_inc", "scalar_atomic_dec", "scalar_atomic_exchange", "scalar_atomic_cas",
     "wave_atomic_exchange", "hw_id", "hw_xcc", "hw_shader_engine", "hw_shader_array", "hw_compute_unit", "hw_simd", "hw_wave_slot", "dispatch_ptr", "queue_ptr", "kernarg_ptr",
     "implicitarg_ptr", "dispatch_id", "kernel_arg",
 ]  # fmt: skip
@@ -179,6 +181,49 @@ def wave_atomic_add(p: ptr[int], x: int) -> int:
 def wave_atomic_exchange(p: ptr[int], x: int) -> int:
     """The wave stores x to *p once, however many lanes are active, none included; gives what was there before, the same in all
     lanes. p and x must be the same in all lanes."""
+
+def scalar_atomic_add(p: ptr[int], x: int) -> int:
+    """The wave adds x to *p once by a scalar instruction, however many lanes are active, none included; gives what was
+    there before. p and x must be the same in all lanes. GCN 5, CDNA and RDNA 1 have it."""
+
+def scalar_atomic_sub(p: ptr[int], x: int) -> int:
+    """The wave subtracts x from *p once by a scalar instruction, however many lanes are active, none included; gives what was
+    there before. p and x must be the same in all lanes. GCN 5, CDNA and RDNA 1 have it."""
+
+def scalar_atomic_min(p: ptr[int], x: int) -> int:
+    """The wave lowers *p to x once by a scalar instruction, however many lanes are active, none included; gives what was
+    there before. p and x must be the same in all lanes. GCN 5, CDNA and RDNA 1 have it."""
+
+def scalar_atomic_max(p: ptr[int], x: int) -> int:
+    """The wave raises *p to x once by a scalar instruction, however many lanes are active, none included; gives what was
+    there before. p and x must be the same in all lanes. GCN 5, CDNA and RDNA 1 have it."""
+
+def scalar_atomic_and(p: ptr[int], x: int) -> int:
+    """The wave keeps the bits of *p that are in x once by a scalar instruction, however many lanes are active, none included; gives what was
+    there before. p and x must be the same in all lanes. GCN 5, CDNA and RDNA 1 have it."""
+
+def scalar_atomic_or(p: ptr[int], x: int) -> int:
+    """The wave sets the bits of x in *p once by a scalar instruction, however many lanes are active, none included; gives what was
+    there before. p and x must be the same in all lanes. GCN 5, CDNA and RDNA 1 have it."""
+
+def scalar_atomic_xor(p: ptr[int], x: int) -> int:
+    """The wave flips the bits of x in *p once by a scalar instruction, however many lanes are active, none included; gives what was
+    there before. p and x must be the same in all lanes. GCN 5, CDNA and RDNA 1 have it."""
+
+def scalar_atomic_inc(p: ptr[int], x: int) -> int:
+    """The wave counts *p up, and from x (or more) to 0, once by a scalar instruction, however many lanes are active, none included; gives what was
+    there before. p and x must be the same in all lanes. GCN 5, CDNA and RDNA 1 have it."""
+
+def scalar_atomic_dec(p: ptr[int], x: int) -> int:
+    """The wave counts *p down, and from 0 (or more than x) to x, once by a scalar instruction, however many lanes are active, none included; gives what was
+    there before. p and x must be the same in all lanes. GCN 5, CDNA and RDNA 1 have it."""
+
+def scalar_atomic_exchange(p: ptr[int], x: int) -> int:
+    """The wave stores x to *p once by a scalar instruction, however many lanes are active, none included; gives what was
+    there before. p and x must be the same in all lanes. GCN 5, CDNA and RDNA 1 have it."""
+
+def scalar_atomic_cas(p: ptr[int], expected: int, x: int) -> int:
+    """The wave stores x to *p once by a scalar instruction if expected is there; gives what was there before."""
 
 def record(channel: channel, *values: Any, per_wave: bool = False) -> None:
     """Puts a record of these values into a channel, for each active lane, or one for the wave, of values that all lanes share."""

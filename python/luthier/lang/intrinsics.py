@@ -117,6 +117,18 @@ def _atomic(kinds: tuple[str, ...]) -> Check:
     return check
 
 
+def _scalar_atomic(name: str, span: Span, args: list[Value]) -> Value:
+    pointer = args[0]
+    if not isinstance(pointer.type, Pointer) or pointer.type.space != "global":
+        raise HookError(f"{name} needs a pointer to global memory, not {pointer.type or 'a number'}", pointer.span)
+    to = pointer.type.to
+    counts = name.endswith(("_inc", "_dec"))
+    if to.kind != "int" or to.bits not in (32, 64) or (counts and to.signed):
+        what = "unsigned integers" if counts else "integers"
+        raise HookError(f"{name} has no form for {pointer.type}: it needs {what} of 32 or 64 bits", pointer.span)
+    return _call(name, span, to, [pointer, *(as_type(a, to) for a in args[1:])])
+
+
 def _bitcast(name: str, span: Span, args: list[Value]) -> Value:
     raise AssertionError("bitcast takes a type and is checked with the casts")
 
@@ -286,6 +298,33 @@ wave_atomic_exchange = _define(
     _atomic(("int",)),
     "The wave stores x to *p once, however many lanes are active, none included; gives what was there before, the same in all\n"
     "lanes. p and x must be the same in all lanes.",
+)
+
+for _name, _doc in (
+    ("add", "adds x to *p"),
+    ("sub", "subtracts x from *p"),
+    ("min", "lowers *p to x"),
+    ("max", "raises *p to x"),
+    ("and", "keeps the bits of *p that are in x"),
+    ("or", "sets the bits of x in *p"),
+    ("xor", "flips the bits of x in *p"),
+    ("inc", "counts *p up, and from x (or more) to 0"),
+    ("dec", "counts *p down, and from 0 (or more than x) to x"),
+    ("exchange", "stores x to *p"),
+):
+    _define(
+        f"scalar_atomic_{_name}",
+        "(p, x)",
+        _scalar_atomic,
+        f"The wave {_doc} once by a scalar instruction, however many lanes are active, none included; gives what was there before,\n"
+        "the same in all lanes. p and x must be the same in all lanes. GCN 5, CDNA and RDNA 1 have it.",
+    )
+_define(
+    "scalar_atomic_cas",
+    "(p, expected, x)",
+    _scalar_atomic,
+    "The wave stores x to *p once by a scalar instruction if expected is there; gives what was there before. As the others of its\n"
+    "name, it needs values that all lanes share.",
 )
 
 #: All waves of the workgroup come there before any goes on. It has no name in the language, since a hook is not where all of

@@ -38,7 +38,9 @@ pub fn template(name: &str, mode: Mode, mut code: Code, entry: &Entry, args: &[A
     places.iter().flatten().chain([&entry.stack]).flat_map(|p| p.units()).for_each(|u| undefined.remove(u));
     guard::zero_undefined(&mut code, mode, &undefined)?;
     if !guard::acts_for_the_wave(&code, results(places, args)) {
-        guard::skip_without_lanes(&mut code, mode)?;
+        let loads = code.insts.iter().any(|inst| inst.info().flags.contains(Flags::SMEM | Flags::LOAD));
+        let loads_anywhere = loads && vectors_set_scalars(&code);
+        guard::skip_without_lanes(&mut code, mode, loads_anywhere)?;
     }
     widen::widen(&mut code)?;
     stale::wait(&mut code)?;

@@ -20,21 +20,21 @@ use super::{
         ll, locations,
     },
     place,
+    refusal::Refusal,
 };
-use crate::template::{ArgSpec, HookError, Template};
+use crate::template::{ArgSpec, HookError, Place, Template};
 
 /// Compiles a hook for arguments of these kinds.
 pub fn compile(source: &Bitcode, mode: Mode, args: &[ArgSpec]) -> Result<Template, HookError> {
     let Bitcode { bytes, function, symbols, shared } = source;
     let function = function.as_str();
     let at: At = (0, 0);
-    let none = String::new();
-    let fail = |message: String| failed(function, &none, &message);
+    let fail = |refusal: Refusal| refusal.of_hook(None);
     let mut library =
         Library { bytes: bytes.clone(), function: function.to_owned(), symbols: symbols.clone(), given: Vec::new() };
     let first = pipeline::first_argument(mode).map_err(fail)?;
     let (mut formals, asked, begins) = formals(library.clone(), args.to_vec()).map_err(fail)?;
-    let fail = |message: String| failed(function, &begins, &message);
+    let fail = |refusal: Refusal| refusal.of_hook(begins.as_ref());
     // Who asks for more than the source's arguments gives what the hook asks for.
     let own = formals.len();
     if args.len() > own {
@@ -68,33 +68,24 @@ pub fn compile(source: &Bitcode, mode: Mode, args: &[ArgSpec]) -> Result<Templat
     let mut code = pipeline::compile(input, mode).map_err(fail)?;
     code.lines.iter_mut().for_each(|line| line.function = function.to_owned());
     library::check_code(&code).map_err(fail)?;
-    analyse::template(function, mode, code, &entry, args).map_err(fail)
-}
-
-/// What is said of a hook: at its own place, or else at that of the hook, which `begins` is in front of nothing.
-fn failed(function: &str, begins: &str, said: &str) -> HookError {
-    let (own, what) = place::placed(said);
-    match own.or(place::placed(begins).0) {
-        Some((file, at)) => HookError::new(file, at, what),
-        None => HookError::new(function, (0, 0), what),
-    }
+    analyse::template(function, mode, code, &entry, args).map_err(|said| fail(said.into()))
 }
 
 /// The parameters of a function in IR, what it asks the processor for, and where it begins. A `ptr addrspace(5)` is what
 /// its argument makes it.
-fn formals(library: Library, args: Vec<ArgSpec>) -> Result<Read, String> {
+fn formals(library: Library, args: Vec<ArgSpec>) -> Result<Read, Refusal> {
     llvm::run(move || read_formals(&library.bytes, &library.function, &args))
 }
 
-type Read = (Vec<Formal>, Vec<String>, String);
+type Read = (Vec<Formal>, Vec<String>, Option<Place>);
 
-fn read_formals(bytes: &[u8], function: &str, args: &[ArgSpec]) -> Result<Read, String> {
+fn read_formals(bytes: &[u8], function: &str, args: &[ArgSpec]) -> Result<Read, Refusal> {
     let cx = Context::create();
     let buffer = MemoryBuffer::create_from_memory_range_copy(bytes, function);
     let module = cx.create_module_from_ir(buffer).map_err(|e| e.to_string())?;
     let hook = module.get_function(function).ok_or_else(|| library::no_function(&module, function))?;
     if hook.get_type().get_return_type().is_some() {
-        return Err(format!("{function} returns a value: a hook returns nothing"));
+        return Err(format!("{function} returns a value: a hook returns nothing").into());
     }
     let params = hook.get_type().get_param_types().into_iter().enumerate();
     let formals: Result<Vec<Formal>, String> = params

@@ -14,6 +14,7 @@ use luthier_loader::HookLine;
 
 use super::{
     code::Code,
+    first_lane::From,
     given::{self, Given},
     globals, kept, library,
     llvm::{self, TRIPLE},
@@ -24,8 +25,10 @@ use super::{
     object::{self, Unreadable},
     offsets,
     own_process::{self, Failure},
-    processor, signs, stack, tables,
-    wave_add::{self, From},
+    processor,
+    refusal::Refusal,
+    scalar_atomic::{self, SCALAR_ATOMIC},
+    signs, stack, tables, wave_add,
 };
 use crate::template::RelocTarget;
 
@@ -53,8 +56,8 @@ pub struct Library {
     pub given: Vec<Given>,
 }
 
-/// Compiles the part. An error is a sentence about the hook.
-pub fn compile(input: Input, mode: Mode) -> Result<Code, String> {
+/// Compiles the part.
+pub fn compile(input: Input, mode: Mode) -> Result<Code, Refusal> {
     let (variables, lines) = (input.variables.clone(), input.lines.clone());
     let none = BTreeMap::new();
     let symbols = input.library.as_ref().map_or(&none, |library| &library.symbols);
@@ -77,31 +80,32 @@ pub fn compile(input: Input, mode: Mode) -> Result<Code, String> {
                 return llvm::run_for(mode, made);
             }
             own_process::run(mode, made).map_err(|failure| match failure {
-                Failure::Said(reason) => reason,
-                Failure::GaveUp(reason) => format!("{reason}; {}", may_not_have(bytes, mode)),
-                Failure::Crash => format!("LLVM crashes on it: {}", may_not_have(bytes, mode)),
+                Failure::Refused(refusal) => refusal,
+                Failure::GaveUp(reason) => Refusal::from(reason).and(&may_not_have(bytes, mode)),
+                Failure::Crash => format!("LLVM crashes on it: {}", may_not_have(bytes, mode)).into(),
             })
         })?;
         object::read(&object, mode, lines.clone(), |name| refers(name, &variables, symbols)).map_err(
             |error| match error {
                 Unreadable::Instruction(what) if input.library.is_some() => {
-                    format!("{what}; {}", may_not_have(bytes, mode))
+                    Refusal::from(what).and(&may_not_have(bytes, mode))
                 }
-                Unreadable::Instruction(what) | Unreadable::Said(what) => what,
+                Unreadable::Instruction(what) | Unreadable::Said(what) => what.into(),
             },
         )
     };
     let code = object(From::Scalars);
-    // The assembler takes no VGPR as an address: that is an error.
+    // The assembler takes no VGPR as an address, or as a scalar: that is an error.
     let fits = code.as_ref().is_ok_and(|code| !wave_add::reads_what_changes(&code.insts));
-    if fits || !(input.text.contains(WAVE_ADD) || input.library.is_some()) { code } else { object(From::FirstLane) }
+    let acts = [WAVE_ADD, SCALAR_ATOMIC].iter().any(|name| input.text.contains(name)) || input.library.is_some();
+    if fits || !acts { code } else { object(From::FirstLane) }
 }
 
 /// What a module that LLVM makes nothing of may ask for in vain. It can be read: that has been done before.
 fn may_not_have(module: &[u8], mode: Mode) -> String {
     const MOST: usize = 6;
     let bytes = module.to_vec();
-    let called = llvm::run(move || Ok(library::intrinsics(&bytes))).unwrap_or_default();
+    let called = llvm::run(move || Ok::<_, String>(library::intrinsics(&bytes))).unwrap_or_default();
     let some = called.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join(", ");
     let what = match called.len() {
         0 => "one of its operations".to_owned(),
@@ -116,18 +120,19 @@ fn may_not_have(module: &[u8], mode: Mode) -> String {
 ///
 /// # Errors
 /// A sentence about the processor.
-pub fn first_argument(mode: Mode) -> Result<u16, String> {
-    type Probed = OnceLock<Result<u16, String>>;
+pub fn first_argument(mode: Mode) -> Result<u16, Refusal> {
+    type Probed = OnceLock<Result<u16, Refusal>>;
     static FIRST: OnceLock<Vec<(Mode, Probed)>> = OnceLock::new();
     if !mode.target().has_tables() {
-        return Err(format!("hooks cannot be compiled for {}: its instructions are not known", mode.target().name()));
+        let name = mode.target().name();
+        return Err(format!("hooks cannot be compiled for {name}: its instructions are not known").into());
     }
     let all = FIRST.get_or_init(|| Mode::all().map(|mode| (mode, OnceLock::new())).collect());
     let known = all.iter().find(|(m, _)| *m == mode.usual()).ok_or("there is no such wave size")?;
     known.1.get_or_init(|| probe(mode)).clone()
 }
 
-fn probe(mode: Mode) -> Result<u16, String> {
+fn probe(mode: Mode) -> Result<u16, Refusal> {
     let text = format!(
         "define amdgpu_cs i32 @{ENTRY}(i32 inreg %a) nounwind {{\n  %b = xor i32 %a, 305419896\n  ret i32 %b\n}}\n"
     );
@@ -136,10 +141,10 @@ fn probe(mode: Mode) -> Result<u16, String> {
         Operand::Reg(range) if range.first.is_sgpr() => Some(range.first.number()),
         _ => None,
     });
-    sgprs.next().ok_or_else(|| "LLVM's first argument register was not found".to_owned())
+    sgprs.next().ok_or_else(|| "LLVM's first argument register was not found".into())
 }
 
-fn build(cx: &Context, input: &Input, machine: &TargetMachine, mode: Mode, from: From) -> Result<Vec<u8>, String> {
+fn build(cx: &Context, input: &Input, machine: &TargetMachine, mode: Mode, from: From) -> Result<Vec<u8>, Refusal> {
     let text = MemoryBuffer::create_from_memory_range_copy(input.text.as_bytes(), "hook");
     let module = cx.create_module_from_ir(text).map_err(|e| e.to_string())?;
     prepare(&module, machine);
@@ -165,6 +170,7 @@ fn build(cx: &Context, input: &Input, machine: &TargetMachine, mode: Mode, from:
     tables::expand(cx, &module).map_err(|e| e.to_string())?;
     signs::keep(cx, &module).map_err(|e| e.to_string())?;
     wave_add::expand(cx, &module, mode, from).map_err(|e| e.to_string())?;
+    scalar_atomic::expand(cx, &module, mode, from)?;
     offsets::fold(&module);
     stack::lower(cx, &module, &machine.get_target_data())?;
     module.verify().map_err(|e| e.to_string())?;

@@ -4,8 +4,9 @@
 //! the undefined bits never matter, but reading a register that nothing has written is what strict mode reports. Such
 //! registers begin as zero.
 //!
-//! *A wave without active lanes.* LLVM assumes that some lane is active. With none, vector comparisons give nothing, and
-//! a loop that waits for one would not end. A hook with a loop and no effect of the wave's own skips itself then. A hook
+//! *A wave without active lanes.* LLVM assumes that some lane is active. With none, vector instructions give nothing: a loop
+//! that waits for what they compare would not end, and an address that scalars take from them is any. A hook with a loop, or
+//! with scalar loads beside vector instructions that set scalars, and no effect of the wave's own, skips itself then. A hook
 //! that acts for the wave, and computes what it does with vector instructions, runs with one lane; see
 //! [`NoLanes`](super::lower::NoLanes).
 
@@ -29,13 +30,13 @@ pub fn zero_undefined(code: &mut Code, mode: Mode, undefined: &RegSet) -> Result
     Ok(())
 }
 
-/// Makes a wave without active lanes jump over the part, if it has a loop.
-pub fn skip_without_lanes(code: &mut Code, mode: Mode) -> Result<(), String> {
+/// Makes a wave without active lanes jump over the part, if it has a loop, or `loads_anywhere`.
+pub fn skip_without_lanes(code: &mut Code, mode: Mode, loads_anywhere: bool) -> Result<(), String> {
     let loops = code.insts.iter().zip(&code.offsets).any(|(inst, at)| {
         let to = inst.branch_target(u64::from(*at));
         inst.info().flags.intersects(Flags::BRANCH | Flags::COND_BRANCH) && to.is_some_and(|to| to <= u64::from(*at))
     });
-    if loops {
+    if loops || loads_anywhere {
         let words: usize = code.insts.iter().map(Inst::size).sum::<usize>() / 4;
         let distance = i16::try_from(words).map_err(|_| "the hook is too long for a branch".to_owned())?;
         prepend(code, vec![build(mode, Op::SCbranchExecz, &[Operand::Imm(distance.into())])?]);
@@ -65,7 +66,7 @@ pub fn one_lane(code: &mut Code, mode: Mode, exec: RegRange) -> Result<(), Strin
     Ok(())
 }
 
-/// Whether the part does something for the wave as a whole: adds for it, or changes a scalar register of its own.
+/// Whether the part does something for the wave as a whole: an atomic, or changes a scalar register of its own.
 pub fn acts_for_the_wave(code: &Code, mut written: impl Iterator<Item = RegRange>) -> bool {
     // Only `wave_atomic_add` sets EXEC from a constant.
     let sets_exec = code.insts.iter().any(|inst| {
@@ -74,7 +75,8 @@ pub fn acts_for_the_wave(code: &Code, mut written: impl Iterator<Item = RegRange
             && operands.any(|(o, v)| o.access.writes() && matches!(v, Operand::Reg(r) if r.first == Reg::EXEC_LO))
             && inst.operands().any(|(_, v)| v.is_constant())
     });
-    sets_exec || written.any(|r| r.first.is_sgpr())
+    let is_scalar = |inst: &Inst| inst.info().flags.contains(Flags::SMEM | Flags::ATOMIC);
+    sets_exec || code.insts.iter().any(is_scalar) || written.any(|r| r.first.is_sgpr())
 }
 
 /// The plainest form of an operation. An error is a sentence about the hook.

@@ -29,7 +29,7 @@ pub fn keep_in(folder: Option<PathBuf>) {
 
 /// The object made from these parts, which are all that it depends on beside this build of Luthier and LLVM's; kept, or
 /// made now.
-pub fn object(parts: &[&[u8]], make: impl FnOnce() -> Result<Vec<u8>, String>) -> Result<Vec<u8>, String> {
+pub fn object<E>(parts: &[&[u8]], make: impl FnOnce() -> Result<Vec<u8>, E>) -> Result<Vec<u8>, E> {
     let Some(folder) = FOLDER.read().unwrap_or_else(PoisonError::into_inner).clone() else { return make() };
     let mut key = Vec::new();
     for part in [SOURCES.as_bytes(), super::llvm::version().as_bytes()].iter().chain(parts) {

@@ -26,6 +26,8 @@ use super::{
     inline_asm,
     lower::{WAVE_ADD, entry::ENTRY},
     place,
+    refusal::Refusal,
+    scalar_atomic::SCALAR_ATOMIC,
 };
 
 /// How plain functions are called.
@@ -96,18 +98,20 @@ const REFUSED: &[(&str, &str)] = &[
     ("llvm.ubsantrap", "the end of the wave"),
 ];
 
-/// Looks at the hook and what it calls as they are brought. An error is a sentence about the hook.
-pub fn check(module: &Module<'_>, function: &str, mode: Mode, given: &[Given]) -> Result<(), String> {
+/// Looks at the hook and what it calls as they are brought.
+pub fn check(module: &Module<'_>, function: &str, mode: Mode, given: &[Given]) -> Result<(), Refusal> {
     let mut len = 0;
     // SAFETY: the module is alive.
     unsafe { LLVMGetModuleInlineAsm(module.as_mut_ptr(), &raw mut len) };
     if len > 0 {
-        return Err("the module has assembly outside all functions".to_owned());
+        return Err("the module has assembly outside all functions".into());
     }
     let hook = module.get_function(function).filter(|f| f.count_basic_blocks() > 0);
     let hook = hook.ok_or_else(|| no_function(module, function))?;
     if hook.get_call_conventions() != C_CALL {
-        return Err(format!("{function} is a kernel or a shader, or is called like one: a hook is a plain function"));
+        return Err(
+            format!("{function} is a kernel or a shader, or is called like one: a hook is a plain function").into()
+        );
     }
     let reached = reached(module, hook);
     let names: HashSet<String> = reached.iter().map(|f| name_of(f.as_global_value())).collect();
@@ -116,12 +120,11 @@ pub fn check(module: &Module<'_>, function: &str, mode: Mode, given: &[Given]) -
         let (name, place) = (name_of(global), place::of_instruction(user));
         if globals::address_space(global) == LDS {
             let what = "the kernel's LDS is the application's";
-            return Err(format!(
-                "{place}the module has the LDS variable {name}, and {what}: give the hook an lt.shared for a pointer to LDS"
-            ));
+            let what = format!("the module has the LDS variable {name}, and {what}");
+            return Err(Refusal::at(place, format!("{what}: give the hook an lt.shared for a pointer to LDS")));
         }
         if global.is_thread_local() {
-            return Err(format!("{place}the module has the thread-local variable {name}"));
+            return Err(Refusal::at(place, format!("the module has the thread-local variable {name}")));
         }
     }
     for function in reached {
@@ -238,7 +241,7 @@ const OF_THE_HOST: &[(&str, &[&str], &str)] = &[
 ];
 
 /// Looks at what is left when everything is inlined.
-pub fn check_rest(module: &Module<'_>) -> Result<(), String> {
+pub fn check_rest(module: &Module<'_>) -> Result<(), Refusal> {
     let is_call = |inst: &InstructionValue<'_>| inst.get_opcode() == InstructionOpcode::Call;
     // Those of a function that calls itself are in it, and say more than that of the hook.
     let (part, others): (Vec<_>, Vec<_>) =
@@ -246,7 +249,7 @@ pub fn check_rest(module: &Module<'_>) -> Result<(), String> {
     for call in others.into_iter().chain(part).flat_map(instructions).filter(is_call) {
         if let Callee::Function(name) = callee(call)
             && !name.starts_with("llvm.")
-            && !name.starts_with(WAVE_ADD)
+            && ![WAVE_ADD, SCALAR_ATOMIC].iter().any(|of_ours| name.starts_with(of_ours))
         {
             let of_the_host =
                 |(_, starts, _): &&(&str, &[&str], &str)| starts.iter().any(|start| name.starts_with(start));
@@ -257,16 +260,15 @@ pub fn check_rest(module: &Module<'_>) -> Result<(), String> {
                 Some((spoken, _, what)) => format!("{spoken} ({name}), {what}"),
                 None => format!("{name}, which is not in the module"),
             };
-            return Err(format!("{}the hook calls {what}", place::of(call)));
+            return Err(Refusal::at(place::of(call), format!("the hook calls {what}")));
         }
         look(call)?;
     }
     Ok(())
 }
 
-/// Looks at what came of it, assembly included: nothing that concerns more than the lanes' values. An error is a sentence
-/// about the hook.
-pub fn check_code(code: &Code) -> Result<(), String> {
+/// Looks at what came of it, assembly included: nothing that concerns more than the lanes' values.
+pub fn check_code(code: &Code) -> Result<(), Refusal> {
     let others = |inst: &Inst| {
         let info = inst.info();
         let op = info.op();
@@ -281,8 +283,8 @@ pub fn check_code(code: &Code) -> Result<(), String> {
     };
     match code.insts.iter().position(others) {
         Some(at) => {
-            let (place, inst) = (place::of_code(code, at), &code.insts[at]);
-            Err(format!("{place}the hook has {inst}, which concerns all of the wave, or others"))
+            let what = format!("the hook has {}, which concerns all of the wave, or others", code.insts[at]);
+            Err(Refusal::at(place::of_code(code, at), what))
         }
         None => Ok(()),
     }
@@ -316,14 +318,14 @@ pub fn instructions(function: FunctionValue<'_>) -> impl Iterator<Item = Instruc
 }
 
 /// Refuses one instruction.
-fn look(inst: InstructionValue<'_>) -> Result<(), String> {
+fn look(inst: InstructionValue<'_>) -> Result<(), Refusal> {
     match inst.get_opcode() {
         InstructionOpcode::Call => {}
         InstructionOpcode::Invoke | InstructionOpcode::CallBr => {
-            return Err("the hook has a call that may go on elsewhere".to_owned());
+            return Err("the hook has a call that may go on elsewhere".into());
         }
-        InstructionOpcode::IndirectBr => return Err("the hook has an indirect branch".to_owned()),
-        InstructionOpcode::VAArg => return Err("the hook needs a variable number of arguments".to_owned()),
+        InstructionOpcode::IndirectBr => return Err("the hook has an indirect branch".into()),
+        InstructionOpcode::VAArg => return Err("the hook needs a variable number of arguments".into()),
         _ => return Ok(()),
     }
     let refused = match callee(inst) {
@@ -334,7 +336,7 @@ fn look(inst: InstructionValue<'_>) -> Result<(), String> {
         Callee::Assembly { text, constraints } => inline_asm::check(&text, &constraints),
         Callee::Pointer => Err("the hook calls a function through a pointer".to_owned()),
     };
-    refused.map_err(|what| format!("{}{what}", place::of(inst)))
+    refused.map_err(|what| Refusal::at(place::of(inst), what))
 }
 
 /// What a call calls.

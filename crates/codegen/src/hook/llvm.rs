@@ -54,8 +54,10 @@ thread_local! {
 }
 
 /// Does `work` on a thread of LLVM's.
-pub fn run<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 'static) -> Result<T, String> {
-    let job = Job::start().ok_or("nothing is compiled any more, as the process ends")?;
+pub fn run<T: Send + 'static, E: From<String> + Send + 'static>(
+    work: impl FnOnce() -> Result<T, E> + Send + 'static,
+) -> Result<T, E> {
+    let job = Job::start().ok_or_else(|| E::from("nothing is compiled any more, as the process ends".to_owned()))?;
     start();
     let (sender, receiver) = mpsc::channel();
     let thread = move || {
@@ -63,7 +65,7 @@ pub fn run<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 
         let inside = INSIDE.read().unwrap_or_else(PoisonError::into_inner);
         // Goes with the thread's work, or when LLVM gives up: a thread that rests is no work.
         WAITING.set(Some(Box::new(move |reason| {
-            drop(to.send(Err(reason)));
+            drop(to.send(Err(reason.into())));
             drop(inside);
             drop(job);
         })));
@@ -72,32 +74,32 @@ pub fn run<T: Send + 'static>(work: impl FnOnce() -> Result<T, String> + Send + 
         drop(sender.send(answer));
     };
     let spawned = std::thread::Builder::new().name("llvm".to_owned()).stack_size(STACK).spawn(thread);
-    spawned.map_err(|e| format!("no thread could be started: {e}"))?;
-    receiver.recv().unwrap_or_else(|_| Err("LLVM gave no answer".to_owned()))
+    spawned.map_err(|e| E::from(format!("no thread could be started: {e}")))?;
+    receiver.recv().unwrap_or_else(|_| Err("LLVM gave no answer".to_owned().into()))
 }
 
 /// The same with a target machine.
-pub fn run_for<T: Send + 'static>(
+pub fn run_for<T: Send + 'static, E: From<String> + Send + 'static>(
     mode: Mode,
-    work: impl FnOnce(&TargetMachine) -> Result<T, String> + Send + 'static,
-) -> Result<T, String> {
+    work: impl FnOnce(&TargetMachine) -> Result<T, E> + Send + 'static,
+) -> Result<T, E> {
     run(move || with_machine(mode, work))
 }
 
 /// Does `work` in a process that has been copied from this one for it, and has no other thread. Where LLVM gives up,
 /// `gives_up` takes the reason.
-pub fn on_this_thread<T>(
+pub fn on_this_thread<T, E: From<String>>(
     mode: Mode,
     gives_up: impl FnOnce(String) + 'static,
-    work: impl FnOnce(&TargetMachine) -> Result<T, String>,
-) -> Result<T, String> {
+    work: impl FnOnce(&TargetMachine) -> Result<T, E>,
+) -> Result<T, E> {
     WAITING.set(Some(Box::new(gives_up)));
     let answer = with_machine(mode, work);
     WAITING.set(None);
     answer
 }
 
-fn with_machine<T>(mode: Mode, work: impl FnOnce(&TargetMachine) -> Result<T, String>) -> Result<T, String> {
+fn with_machine<T, E: From<String>>(mode: Mode, work: impl FnOnce(&TargetMachine) -> Result<T, E>) -> Result<T, E> {
     let machine = Machine::take(mode)?;
     let answer = work(&machine.0);
     machine.give_back(mode);

@@ -9,7 +9,8 @@
 //! | [`ast`] | the tree, and its JSON |
 //! | `uniform` | which values are the same in all lanes |
 //! | `lower` | tree to LLVM IR |
-//! | `wave_add` | one atomic add for a wave |
+//! | `wave_add`, `scalar_atomic` | one atomic add for a wave, by a lane of it; atomics by scalar instructions |
+//! | `first_lane` | what all lanes share, where LLVM has it in a vector register |
 //! | `tables` | arrays in registers without register indexing |
 //! | `signs` | zeros keep their signs |
 //! | `offsets` | constant offsets become relocation addends |
@@ -19,7 +20,7 @@
 //! | `stack`, `constants`, `scratch_base` | memory of each lane, and read-only memory |
 //! | `llvm`, `compile`, `own_process` | LLVM: IR to object; of code of others in a process of its own |
 //! | `jobs` | what LLVM is at work on when the process ends |
-//! | `place` | where in a module's source something is |
+//! | `place`, `refusal` | where in a module's source something is; what is said of it |
 //! | `kept` | objects that LLVM has made, in files |
 //! | `object`, `code` | object to instructions and relocations |
 //! | `processor` | what differs between processors |
@@ -40,6 +41,7 @@ mod compile;
 mod constants;
 mod contents;
 mod edit;
+mod first_lane;
 mod given;
 mod globals;
 mod guard;
@@ -54,6 +56,8 @@ mod offsets;
 mod own_process;
 mod place;
 mod processor;
+mod refusal;
+mod scalar_atomic;
 mod scratch_base;
 mod signs;
 mod stack;
@@ -84,8 +88,9 @@ use self::{
         ModuleText, NoLanes,
         entry::{self, Part},
     },
+    refusal::Refusal,
 };
-use crate::template::{ArgSpec, HookError, Template, TemplateSource};
+use crate::template::{ArgSpec, HookError, Place, Template, TemplateSource};
 
 /// What a hook is made from.
 #[derive(Clone, Debug)]
@@ -180,7 +185,8 @@ impl TemplateSource for HookModule {
 
 fn compile_tree(unit: &Unit, mode: Mode, args: &[ArgSpec]) -> Result<Template, HookError> {
     let hook = &unit.functions[0];
-    let fail = |message| HookError::new(&hook.file, hook.at, message);
+    let place = Place::new(&hook.file, hook.at);
+    let fail = |refusal: Refusal| refusal.of_hook(place.as_ref());
     let first = compile::first_argument(mode).map_err(fail)?;
     let formals = entry::formals(unit);
     let part = Part { file: &hook.file, at: hook.at, callee: "f0", is_located: true, first, mode };
@@ -209,10 +215,10 @@ fn compile_tree(unit: &Unit, mode: Mode, args: &[ArgSpec]) -> Result<Template, H
         None => {
             let (entry, mut code) = lower(NoLanes::OneLane(&loads))?;
             if let Some(exec) = entry.exec {
-                guard::one_lane(&mut code, mode, exec).map_err(fail)?;
+                guard::one_lane(&mut code, mode, exec).map_err(|said| fail(said.into()))?;
             }
             (entry, code)
         }
     };
-    analyse::template(&unit.name, mode, code, &entry, args).map_err(fail)
+    analyse::template(&unit.name, mode, code, &entry, args).map_err(|said| fail(said.into()))
 }

@@ -17,7 +17,7 @@ use std::{
 use inkwell::targets::TargetMachine;
 use luthier_isa::Mode;
 
-use super::llvm;
+use super::{llvm, refusal::Refusal};
 
 /// How long an answer may take.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -30,7 +30,7 @@ const GAVE_UP: u8 = 3;
 /// Why there is nothing.
 pub enum Failure {
     /// The work's own reason, or why no process could do it.
-    Said(String),
+    Refused(Refusal),
     /// LLVM has given up on it, and why.
     GaveUp(String),
     /// LLVM has crashed.
@@ -40,9 +40,9 @@ pub enum Failure {
 /// What `work` gives, done in another process.
 pub fn run(
     mode: Mode,
-    work: impl FnOnce(&TargetMachine) -> Result<Vec<u8>, String> + Send,
+    work: impl FnOnce(&TargetMachine) -> Result<Vec<u8>, Refusal> + Send,
 ) -> Result<Vec<u8>, Failure> {
-    let none = |e: io::Error| Failure::Said(format!("no process of LLVM's own could be started: {e}"));
+    let none = |e: io::Error| refused(format!("no process of LLVM's own could be started: {e}"));
     llvm::start();
     // The copy goes on with the stack of the thread that makes it, and LLVM needs a large one.
     thread::scope(|scope| {
@@ -70,6 +70,10 @@ pub fn run(
     })
 }
 
+fn refused(said: String) -> Failure {
+    Failure::Refused(said.into())
+}
+
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [0; 2];
     // SAFETY: writes two descriptors, which are nothing else's.
@@ -81,7 +85,7 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
 }
 
 /// The other process: quiet, and gone when it has answered.
-fn answer(to: OwnedFd, mode: Mode, work: impl FnOnce(&TargetMachine) -> Result<Vec<u8>, String>) -> ! {
+fn answer(to: OwnedFd, mode: Mode, work: impl FnOnce(&TargetMachine) -> Result<Vec<u8>, Refusal>) -> ! {
     // SAFETY: plain calls; a crash of LLVM ends the process as it would any, without a handler or a core of ours.
     unsafe {
         for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT, libc::SIGTRAP] {
@@ -98,7 +102,8 @@ fn answer(to: OwnedFd, mode: Mode, work: impl FnOnce(&TargetMachine) -> Result<V
     let gives_up = to.clone();
     match llvm::on_this_thread(mode, move |reason| leave(&gives_up, GAVE_UP, reason.as_bytes()), work) {
         Ok(bytes) => leave(&to, DONE, &bytes),
-        Err(reason) => leave(&to, REFUSED, reason.as_bytes()),
+        // What cannot be written is no answer, which the one who waits says.
+        Err(refusal) => leave(&to, REFUSED, &serde_json::to_vec(&refusal).unwrap_or_default()),
     }
 }
 
@@ -123,7 +128,7 @@ fn wait(process: libc::pid_t, from: OwnedFd) -> Result<Vec<u8>, Failure> {
         && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
     {}
     if !in_time {
-        return Err(Failure::Said(format!("LLVM has not compiled it in {} seconds", PATIENCE.as_secs())));
+        return Err(refused(format!("LLVM has not compiled it in {} seconds", PATIENCE.as_secs())));
     }
     let whole = said.split_first().and_then(|(kind, rest)| {
         let (length, bytes) = rest.split_first_chunk()?;
@@ -132,8 +137,11 @@ fn wait(process: libc::pid_t, from: OwnedFd) -> Result<Vec<u8>, Failure> {
     match whole {
         Some((DONE, bytes)) => Ok(bytes),
         Some((GAVE_UP, reason)) => Err(Failure::GaveUp(String::from_utf8_lossy(&reason).into_owned())),
-        Some((_, reason)) => Err(Failure::Said(String::from_utf8_lossy(&reason).into_owned())),
-        None => Err(Failure::Crash),
+        Some((REFUSED, refusal)) => Err(match serde_json::from_slice(&refusal) {
+            Ok(refusal) => Failure::Refused(refusal),
+            Err(error) => refused(format!("the answer of LLVM's own process cannot be read: {error}")),
+        }),
+        Some(_) | None => Err(Failure::Crash),
     }
 }
 

@@ -19,7 +19,9 @@ use llvm_sys::core::{LLVMGetAlignment, LLVMReplaceAllUsesWith};
 use super::{
     lower::entry::{ENTRY, STACK},
     place,
+    refusal::Refusal,
 };
+use crate::template::Place;
 
 /// The section of the object that says how many bytes the stack has.
 pub const SECTION: &str = ".luthier.stack";
@@ -28,8 +30,8 @@ pub const ALIGN: u64 = 16;
 /// As much as a lane can ever have.
 const MOST: u64 = 1 << 17;
 
-/// Makes the part's allocations offsets from its argument for them. An error is a sentence about the hook.
-pub fn lower<'c>(cx: &'c Context, module: &Module<'c>, data: &TargetData) -> Result<(), String> {
+/// Makes the part's allocations offsets from its argument for them.
+pub fn lower<'c>(cx: &'c Context, module: &Module<'c>, data: &TargetData) -> Result<(), Refusal> {
     let Some(part) = module.get_function(ENTRY) else { return Ok(()) };
     let allocations: Vec<InstructionValue<'c>> = instructions(part, InstructionOpcode::Alloca).collect();
     if allocations.is_empty() {
@@ -38,7 +40,7 @@ pub fn lower<'c>(cx: &'c Context, module: &Module<'c>, data: &TargetData) -> Res
     let stack = part.get_param_iter().find(|p| name(*p) == STACK).ok_or("the part has no argument for a stack")?;
     let builder = cx.create_builder();
     let start = start(cx, &builder, part, stack).map_err(|e| e.to_string())?;
-    let places: Vec<String> = allocations.iter().map(|allocation| place::of_variable(*allocation)).collect();
+    let places: Vec<Option<Place>> = allocations.iter().map(|allocation| place::of_variable(*allocation)).collect();
     forget_lifetimes(part);
     let mut size = 0u64;
     for (allocation, place) in allocations.into_iter().zip(places) {
@@ -48,17 +50,20 @@ pub fn lower<'c>(cx: &'c Context, module: &Module<'c>, data: &TargetData) -> Res
             _ => Some(1),
         };
         let bytes = count.and_then(|count| count.checked_mul(size_of(data, ty)));
-        let bytes = bytes.ok_or_else(|| format!("{place}the hook has an array whose size is known only as it runs"))?;
+        let Some(bytes) = bytes else {
+            return Err(Refusal::at(place, "the hook has an array whose size is known only as it runs"));
+        };
         // SAFETY: an allocation of a live module.
         let align = u64::from(unsafe { LLVMGetAlignment(allocation.as_value_ref()) });
         if align > ALIGN {
-            return Err(format!(
-                "{place}the hook has a variable aligned to {align} bytes: its stack is aligned to {ALIGN}"
-            ));
+            let what = format!("the hook has a variable aligned to {align} bytes: its stack is aligned to {ALIGN}");
+            return Err(Refusal::at(place, what));
         }
         let at = size.next_multiple_of(align.max(1));
         size = at.checked_add(bytes).filter(|size| *size <= MOST).ok_or_else(|| {
-            format!("{place}the hook needs a stack of more than {MOST} bytes for each lane, which no processor has")
+            let what =
+                format!("the hook needs a stack of more than {MOST} bytes for each lane, which no processor has");
+            Refusal::at(place, what)
         })?;
         builder.position_before(&allocation);
         let offset = cx.i32_type().const_int(at, false);

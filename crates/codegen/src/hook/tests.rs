@@ -265,7 +265,7 @@ fn a_wave_amount_of_64_bits() {
     // Per lane it would not be one amount.
     let error = refused(&fixture!("bump_wide"), &[variable(), lanes(2)]);
     assert!(error.message.contains("lt.atomic_add adds for each lane"), "{error}");
-    assert!(error.line > 0 && error.col > 0);
+    assert!(error.place.is_some_and(|place| place.line > 0 && place.col > 0));
 }
 
 #[test]
@@ -318,7 +318,7 @@ fn a_wave_without_lanes_gets_one_where_vectors_decide() {
 fn a_counter_is_not_counted_by_some_lanes() {
     let error = refused(&fixture!("per_lane_counter"), &[ArgSpec::Slot { per_lane: false, units: 2 }, lanes(1)]);
     assert!(error.message.contains("one value for the whole wave"), "{error}");
-    assert_eq!(error.file, "hook_sources.py");
+    assert_eq!(error.place.map(|place| place.file).as_deref(), Some("hook_sources.py"));
     // A uniform condition is another matter.
     drop(compile(&fixture!("per_lane_counter"), &[ArgSpec::Slot { per_lane: false, units: 2 }, uniform(1)]));
 }
@@ -428,4 +428,33 @@ fn a_deep_tree_is_compiled_on_a_small_stack() {
         assert!(refused(&nest(400), &[lanes(1)]).message.contains("nested"));
     });
     worker.expect("a thread").join().expect("no overflow");
+}
+
+#[test]
+fn scalar_atomics_are_scalar_instructions_or_refused_at_their_line() {
+    let source = fixture!("scalar_atomics");
+    let args = [variable(), ArgSpec::Variable { slot: 1 }, uniform(1)];
+    for mode in modes() {
+        let name = mode.target().name();
+        let compiled = compile_for(&source, mode, &args);
+        if mode.plain(Op::SAtomicAdd).is_none() {
+            let error = compiled.map(|t| t.insts.clone()).expect_err("it compiles");
+            assert!(
+                error.message.contains(&format!("{name} has no scalar atomics")) && error.place.is_some(),
+                "{error}"
+            );
+            continue;
+        }
+        let template = compiled.unwrap_or_else(|e| panic!("{name}: {e}"));
+        check(&template);
+        let vectors = |reg: &Reg| reg.is_vgpr() || reg.is_agpr();
+        assert!(!template.clobbers.iter().any(|reg| vectors(&reg)), "{name}: {:?}", template.insts);
+        let bases = bases(&template);
+        for wanted in ["s_atomic_add", "s_atomic_cmpswap_x2", "s_atomic_smin"] {
+            assert!(bases.contains(&wanted), "{name}: {bases:?}");
+        }
+        // Of the one whose old value is asked for, and of those alone.
+        let returns = template.insts.iter().filter(|i| i.info().flags.contains(Flags::ATOMIC_RETURN));
+        assert_eq!(returns.count(), 1, "{name}: {:?}", template.insts);
+    }
 }

@@ -57,9 +57,9 @@ struct Walk<'a> {
     /// Variables of loops that lanes may have left in different rounds.
     left: HashSet<&'a str>,
     scalar: HashSet<&'a str>,
-    /// Lanes may have gone different ways to get here.
+    /// Lanes may have gone different ways to get here, since the function was called.
     split: bool,
-    /// ... before the function was called.
+    /// ... before that: those that are here have all that the function does in common.
     called_split: bool,
     /// ... because of a jump out of the innermost loop, or out of the function.
     loop_split: bool,
@@ -74,7 +74,7 @@ impl<'a> Walk<'a> {
         found: &'a RefCell<OfLanes>,
         function: &'a Function,
         args: &[bool],
-        split: bool,
+        called_split: bool,
         scalar: HashSet<&'a str>,
     ) -> Walk<'a> {
         let divergent = function.params.iter().zip(args).filter(|(_, d)| **d).map(|(p, _)| p.name.as_str()).collect();
@@ -85,8 +85,8 @@ impl<'a> Walk<'a> {
             divergent,
             left: HashSet::new(),
             scalar,
-            split,
-            called_split: split,
+            split: false,
+            called_split,
             loop_split: false,
             returned_split: false,
             returns_divergent: false,
@@ -96,10 +96,9 @@ impl<'a> Walk<'a> {
 
     /// Whether the returned value may differ between lanes.
     fn run(mut self) -> Result<bool, HookError> {
-        let entry = self.split;
         while self.changed {
             self.changed = false;
-            (self.split, self.returned_split) = (entry, false);
+            (self.split, self.returned_split) = (false, false);
             self.left.clear();
             self.block(&self.function.body)?;
         }
@@ -274,7 +273,8 @@ impl<'a> Walk<'a> {
                 if matches!(
                     name.as_str(),
                     "wave_atomic_add" | "wave_fetch_add" | "wave_lane_add" | "wave_exchange" | "trap"
-                ) {
+                ) || name.starts_with("scalar_atomic_")
+                {
                     self.acts(expr);
                 }
                 self.intrinsic(name, args)?
@@ -304,7 +304,8 @@ impl<'a> Walk<'a> {
         let Some(callee) = self.unit.functions.iter().find(|f| f.name == name) else {
             return self.error(expr.at, format!("no function {name} in the unit"));
         };
-        Walk::new(self.unit, self.found, callee, &differ, self.here(), HashSet::new()).run()
+        let split = self.here() || self.called_split;
+        Walk::new(self.unit, self.found, callee, &differ, split, HashSet::new()).run()
     }
 
     /// What a wave records, all its lanes have to share; the channel is one in any case.
@@ -324,6 +325,7 @@ impl<'a> Walk<'a> {
         let uniform: &[usize] = match name {
             "wave_atomic_add" | "wave_fetch_add" | "wave_lane_add" | "wave_exchange" => &[0, 1],
             "readlane" => &[1],
+            scalar if scalar.starts_with("scalar_atomic_") => &[0, 1, 2],
             _ => &[],
         };
         if let Some(&i) = uniform.iter().find(|i| differ.get(**i) == Some(&true)) {
@@ -332,6 +334,9 @@ impl<'a> Walk<'a> {
                     ("wave_atomic_add", "; lt.atomic_add adds for each lane")
                 }
                 "wave_exchange" => ("wave_atomic_exchange", "; lt.atomic_exchange stores for each lane"),
+                scalar if scalar.starts_with("scalar_atomic_") => {
+                    (scalar, "; lt.atomic_add and its like act for each lane")
+                }
                 _ => (name, ""),
             };
             return self.error(
@@ -344,6 +349,7 @@ impl<'a> Walk<'a> {
             place if place.starts_with("hw_") => false,
             "wave_sum" | "wave_min" | "wave_max" | "wave_any" | "wave_all" | "wave_fetch_add" => false,
             "wave_lane_add" | "wave_exchange" => false,
+            scalar if scalar.starts_with("scalar_atomic_") => false,
             "lane_id" | "prefix_sum" | "match_any" | "shuffle" => true,
             atomic if atomic.starts_with("atomic_") => true,
             _ => differ.contains(&true),

@@ -5,41 +5,35 @@
 //! shows whether the amount is a constant or its upper half zero, which saves instructions. The VGPRs it uses are high
 //! ones that LLVM has no use for; placement renames them anyway.
 //!
-//! What is the same in all lanes LLVM may still compute with vector instructions, for the active ones. It hands that to
-//! inline assembly as it is, in a VGPR, though a scalar register is asked for: the lane that adds may have nothing there.
-//! EXEC as an amount it hands over as EXEC, too. Then all is compiled again, and the first active lane's value is taken.
+//! Of an operand in a VGPR (see [`first_lane`]) the lane that adds may have nothing. EXEC as an amount LLVM hands over as
+//! EXEC. In both cases all is compiled again, and the first active lane's value is taken.
 
 use inkwell::{
     AddressSpace,
     builder::{Builder, BuilderError},
     context::Context,
-    intrinsics::Intrinsic,
     module::Module,
-    values::{BasicValueEnum, CallSiteValue, InstructionOpcode, InstructionValue, IntValue, PointerValue},
+    values::{
+        BasicValueEnum, CallSiteValue, FunctionValue, InstructionOpcode, InstructionValue, IntValue, PointerValue,
+    },
 };
 
-use super::{lower::WAVE_ADD, processor};
+use super::{
+    first_lane::{self, From},
+    lower::WAVE_ADD,
+    processor,
+};
 use luthier_isa::{Flags, Inst, Mode, Operand, Reg, Wave};
 
 /// What accesses memory, once LLVM has made values of all variables.
 const MEMORY: [InstructionOpcode; 4] =
     [InstructionOpcode::Load, InstructionOpcode::Store, InstructionOpcode::AtomicRMW, InstructionOpcode::AtomicCmpXchg];
 
-/// Where the amount and the address of an add come from.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum From {
-    /// From scalar registers, as far as LLVM keeps what all lanes share there.
-    Scalars,
-    /// From the first active lane.
-    FirstLane,
-}
-
 /// Replaces every call in the module.
 pub fn expand<'c>(cx: &'c Context, module: &Module<'c>, mode: Mode, from: From) -> Result<(), BuilderError> {
     let builder = cx.create_builder();
     for function in module.get_functions() {
-        let mut all = function.get_basic_block_iter().flat_map(|block| block.get_instructions());
-        let accesses = all.any(|inst| MEMORY.contains(&inst.get_opcode()));
+        let accesses = accesses_memory(function);
         for block in function.get_basic_block_iter() {
             let mut next = block.get_first_instruction();
             while let Some(call) = next {
@@ -53,6 +47,12 @@ pub fn expand<'c>(cx: &'c Context, module: &Module<'c>, mode: Mode, from: From) 
         }
     }
     Ok(())
+}
+
+/// Whether a function accesses memory by itself, beside what assembly does.
+pub fn accesses_memory(function: FunctionValue<'_>) -> bool {
+    let mut all = function.get_basic_block_iter().flat_map(|block| block.get_instructions());
+    all.any(|inst| MEMORY.contains(&inst.get_opcode()))
 }
 
 /// Whether an add gets its operands from where it must not: a VGPR whose written lanes are others than the one that
@@ -118,21 +118,13 @@ fn one_lane_add<'c>(
     };
 
     let first_lane = |value: IntValue<'c>| match value.get_zero_extended_constant() {
-        None if from == From::FirstLane => of_the_first_lane(cx, module, builder, value),
+        None if from == From::FirstLane => first_lane::of_word(cx, module, builder, value),
         _ => Ok(value),
     };
     let (low, high) = (first_lane(low)?, high.map(first_lane).transpose()?);
     let scalar_address = is_scalar_address(ptr);
     let ptr = if from == From::FirstLane && !scalar_address {
-        let whole = builder.build_ptr_to_int(ptr, cx.i64_type(), "address")?;
-        let width = cx.i64_type().const_int(32, false);
-        let high = builder.build_right_shift(whole, width, false, "above")?;
-        let halves = [whole, high].map(|half| builder.build_int_truncate(half, i32_type, "half").and_then(first_lane));
-        let [low, high] = halves;
-        let low = builder.build_int_z_extend(low?, cx.i64_type(), "low")?;
-        let high = builder.build_int_z_extend(high?, cx.i64_type(), "high")?;
-        let whole = builder.build_or(low, builder.build_left_shift(high, width, "above")?, "address")?;
-        builder.build_int_to_ptr(whole, ptr.get_type(), "address")?
+        first_lane::of_address(cx, module, builder, ptr)?
     } else {
         ptr
     };
@@ -185,27 +177,8 @@ fn is_exec(reg: Reg) -> bool {
     reg == Reg::EXEC_LO || reg == Reg::EXEC_HI
 }
 
-/// What the first active lane has of a 32-bit value. Assembly without instructions hides from LLVM that all lanes have it.
-fn of_the_first_lane<'c>(
-    cx: &'c Context,
-    module: &Module<'c>,
-    builder: &Builder<'c>,
-    value: IntValue<'c>,
-) -> Result<IntValue<'c>, BuilderError> {
-    let ty = cx.i32_type();
-    let hide = ty.fn_type(&[ty.into()], false);
-    let assembly = cx.create_inline_asm(hide, String::new(), "=v,0".to_owned(), false, false, None, false);
-    let hidden = builder.build_indirect_call(hide, assembly, &[value.into()], "lanes")?.try_as_basic_value();
-    let read = Intrinsic::find("llvm.amdgcn.readfirstlane").and_then(|i| i.get_declaration(module, &[ty.into()]));
-    let (Some(hidden), Some(read)) = (hidden.basic(), read) else { return Err(BuilderError::UnsetPosition) };
-    match builder.build_call(read, &[hidden.into()], "first")?.try_as_basic_value().basic() {
-        Some(BasicValueEnum::IntValue(first)) => Ok(first),
-        _ => Err(BuilderError::UnsetPosition),
-    }
-}
-
 /// The address comes from scalar code for sure: a variable or an argument.
-fn is_scalar_address(ptr: PointerValue<'_>) -> bool {
+pub fn is_scalar_address(ptr: PointerValue<'_>) -> bool {
     ptr.is_const() || ptr.as_instruction().is_none()
 }
 

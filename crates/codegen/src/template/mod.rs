@@ -26,7 +26,7 @@ use luthier_isa::{Inst, Mode, Part, RegRange, RegSet};
 use luthier_loader::HookLine;
 
 pub use address::{AddressInput, AddressPart, AddressRole, AddressShape};
-pub use error::HookError;
+pub use error::{HookError, Place};
 pub use range::RangeShape;
 
 /// What the hook compiler has to know of an argument. Together with the target and the wave size it decides the code

@@ -165,6 +165,22 @@ extern "C" __attribute__((device)) __attribute__((weak)) void wave_add_32(global
 extern "C" __attribute__((device)) __attribute__((weak)) void wave_add_64(global64 at, unsigned long long value)
     __asm__("luthier.wave_add.i64");
 
+// Atomics by scalar instructions: GCN 5, CDNA and RDNA 1. The compiler's names of the operations, and theirs here.
+#define LT_SCALAR_ATOMICS(of)                                                                                         \
+  of(add, add) of(sub, sub) of(umin, min) of(umax, max) of(and, and) of(or, or) of(xor, xor) of(inc, inc) of(dec, dec) \
+  of(exchange, exchange)
+#define LT_DECLARE(op, name)                                                                                           \
+  extern "C" __attribute__((device)) __attribute__((weak)) unsigned scalar_##name##_32(global32 at, unsigned value)     \
+      __asm__("luthier.scalar_atomic." #op ".i32");                                                                   \
+  extern "C" __attribute__((device)) __attribute__((weak)) unsigned long long scalar_##name##_64(                     \
+      global64 at, unsigned long long value) __asm__("luthier.scalar_atomic." #op ".i64");
+LT_SCALAR_ATOMICS(LT_DECLARE)
+#undef LT_DECLARE
+extern "C" __attribute__((device)) __attribute__((weak)) unsigned scalar_cas_32(
+    global32 at, unsigned expected, unsigned value) __asm__("luthier.scalar_atomic.cas.i32");
+extern "C" __attribute__((device)) __attribute__((weak)) unsigned long long scalar_cas_64(
+    global64 at, unsigned long long expected, unsigned long long value) __asm__("luthier.scalar_atomic.cas.i64");
+
 #ifdef LT_HOOK_LIBRARY
 // The ring of a tool's lt.printf, and where things are in it (python/luthier/lang/records.py, PRINTED).
 extern "C" __attribute__((device)) unsigned char __lt_printed[];
@@ -259,6 +275,29 @@ static __attribute__((device)) inline __attribute__((always_inline)) void wave_a
 static __attribute__((device)) inline __attribute__((always_inline)) void wave_atomic_add(unsigned long long *at,
                                                                                           unsigned long long value) {
   detail::wave_add_64((detail::global64)at, value);
+}
+
+// The wave acts once by a scalar instruction, whatever EXEC is; gives what was there before. Address and values must be the
+// same in all lanes.
+#define LT_DEFINE(op, name)                                                                                            \
+  static __attribute__((device)) inline __attribute__((always_inline)) unsigned scalar_atomic_##name(                 \
+      unsigned *at, unsigned value) {                                                                                 \
+    return detail::scalar_##name##_32((detail::global32)at, value);                                                     \
+  }                                                                                                                   \
+  static __attribute__((device)) inline __attribute__((always_inline)) unsigned long long scalar_atomic_##name(       \
+      unsigned long long *at, unsigned long long value) {                                                             \
+    return detail::scalar_##name##_64((detail::global64)at, value);                                                     \
+  }
+LT_SCALAR_ATOMICS(LT_DEFINE)
+#undef LT_DEFINE
+#undef LT_SCALAR_ATOMICS
+static __attribute__((device)) inline __attribute__((always_inline)) unsigned scalar_atomic_cas(
+    unsigned *at, unsigned expected, unsigned value) {
+  return detail::scalar_cas_32((detail::global32)at, expected, value);
+}
+static __attribute__((device)) inline __attribute__((always_inline)) unsigned long long scalar_atomic_cas(
+    unsigned long long *at, unsigned long long expected, unsigned long long value) {
+  return detail::scalar_cas_64((detail::global64)at, expected, value);
 }
 
 } // namespace lt

@@ -4,6 +4,7 @@ use super::{
     super::{
         ast::{CompareOp, Expr, Type},
         processor,
+        scalar_atomic::{self, SCALAR_ATOMIC},
     },
     Body, NoLanes, Val, WAVE_ADD, ll,
 };
@@ -22,7 +23,7 @@ impl<'u> Body<'_, 'u> {
             "popcount" | "ctz" | "clz" | "ballot" | "readfirstlane" | "sqrt" | "floor" | "abs" => 1,
             "exp2" | "log2" | "rsqrt" | "wave_any" | "wave_all" | "match_any" => 1,
             "wave_sum" | "wave_min" | "wave_max" | "prefix_sum" => 1,
-            "fma" | "atomic_cas" | "pk_fma_f16" => 3,
+            "fma" | "atomic_cas" | "scalar_atomic_cas" | "pk_fma_f16" => 3,
             _ => 2,
         };
         if args.len() != wanted {
@@ -42,6 +43,15 @@ impl<'u> Body<'_, 'u> {
                 body.act(name, &args);
                 Ok(None)
             };
+            return if of_lanes { self.with_lanes(act) } else { act(self) };
+        }
+        if let Some(operation) = name.strip_prefix("scalar_atomic_") {
+            let mode = self.module.mode;
+            if !scalar_atomic::has_them(mode) {
+                return self.fail(expr.at, format!("{name}: {}", scalar_atomic::refused(mode)));
+            }
+            let of_lanes = self.is_of_lanes(|found| found.acts.contains(&std::ptr::from_ref(expr)));
+            let act = |body: &mut Self| Ok(Some(body.scalar_atomic(operation, &args, ty)));
             return if of_lanes { self.with_lanes(act) } else { act(self) };
         }
         if matches!(name, "wave_lane_add" | "wave_exchange") {
@@ -195,6 +205,18 @@ impl<'u> Body<'_, 'u> {
         let callee = format!("{WAVE_ADD}{int}");
         self.module.declare(&callee, format!("declare void @{callee}(ptr addrspace(1), {int}) #2"));
         self.line(format!("call void @{callee}({}, {}) #2", args[0].typed(), args[1].typed()));
+    }
+
+    /// An atomic of the wave's by a scalar instruction; what was there before.
+    fn scalar_atomic(&mut self, operation: &str, args: &[Val], ty: Type) -> Val {
+        let int = ll(ty);
+        let sign = if matches!(operation, "min" | "max") && !ty.is_signed() { "u" } else { "" };
+        let callee = format!("{SCALAR_ATOMIC}{sign}{operation}.{int}");
+        let types: Vec<&str> = args.iter().map(|a| ll(a.ty)).collect();
+        self.module.declare(&callee, format!("declare {int} @{callee}({}) #2", types.join(", ")));
+        let operands: Vec<String> = args.iter().map(Val::typed).collect();
+        let text = self.op(format!("call {int} @{callee}({}) #2", operands.join(", ")));
+        Val { ty, text }
     }
 
     /// EXEC itself: a ballot of all would do, but LLVM believes that one is never empty.
