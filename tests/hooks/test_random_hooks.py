@@ -14,14 +14,15 @@ import numpy as np
 import pytest
 import random_hooks.run
 from instrumented import TARGETS, W64
-from random_hooks.generate import generate
+from random_hooks.generate import NEWER, generate
 from random_hooks.model import Wave
 from random_hooks.run import check, differences
 
 HOOKS = int(os.environ.get("LUTHIER_HOOKS", "0"))
 FEW = [("gfx90a", ()), ("gfx1030", W64), ("gfx1100", ()), ("gfx1201", W64), ("gfx1250", ())]
-#: The last one loads two bytes by a scalar load.
-FIXED = (*range(15), 1021)
+#: That of 1021 loads two bytes by a scalar load, 10210 a byte whose place another load gives, 10231 has a negative constant in a
+#: scalar atomic.
+FIXED = (*range(15), 1021, *range(NEWER, NEWER + 4), 10210, 10231)
 SEEDS = range(first := int(os.environ.get("LUTHIER_HOOKS_FROM", "1000")), first + HOOKS)
 
 
@@ -34,12 +35,16 @@ def test_fixed_hooks(target: tuple[str, tuple[str, ...]]) -> None:
     assert sum(check(seed, *target) for seed in FIXED) > 10_000
 
 
+def test_what_nothing_comes_to_is_not_taken_for_a_way() -> None:
+    assert check(10117, "gfx1100", W64) > 100
+
+
 def test_hooks_have_every_statement() -> None:
-    text = "".join(generate(seed).source for seed in range(100))
+    text = "".join(generate(seed, scalars=True).source for seed in (*range(100), *range(NEWER, NEWER + 100)))
     words = (
         "if ", "else:", "for ", "break", "continue", "lt.array(", "count += ", "wave_atomic_add(", "ballot(", " and ", "while ",
         "@lt.device", "c_u32[", "lt.record(", "per_wave=True", "lds[lane]", "atomic_add(lds", "atomic_xor(", "wave_state", "lane_state",
-        "workitem_id_x", "kernel_arg(", "wave_sum(",
+        "workitem_id_x", "kernel_arg(", "wave_sum(", "pk_mul_u16(", "scalar_atomic_cas(", "scalar_atomic_dec(", "lt.u64 = lt.scalar_atomic_",
     )  # fmt: skip
     for word in words:
         assert word in text, word

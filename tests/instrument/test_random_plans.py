@@ -80,9 +80,18 @@ def random_programs(target: str, seed: int, level: str, count: int, folder: Path
     return points
 
 
-@pytest.mark.parametrize("name, target", [("softmax_f32", "gfx90a"), ("histo", "gfx1100"), ("vadd_f16", "gfx1250")])
-def test_plans_change_nothing_in_triton_kernels(name: str, target: str) -> None:
-    assert triton(name, target, 2) > 10
+@pytest.mark.parametrize(
+    "name, target, seed",
+    [
+        ("softmax_f32", "gfx90a", 2),
+        ("histo", "gfx1100", 2),
+        ("vadd_f16", "gfx1250", 2),
+        ("softmax_f32", "gfx942", random_plans.NEWER),
+        ("vadd_f16", "gfx1201", random_plans.NEWER + 1),
+    ],
+)
+def test_plans_change_nothing_in_triton_kernels(name: str, target: str, seed: int) -> None:
+    assert triton(name, target, seed) > 10
 
 
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100"])

@@ -1,3 +1,4 @@
+# ruff: noqa: F821, UP037 (an address space is a word in quotes, not a type)
 """Random plans: hooks of several kinds at random places, which may change nothing that the application does."""
 
 from __future__ import annotations
@@ -7,6 +8,9 @@ import random
 import numpy as np
 
 import luthier as lt
+
+#: Plans of seeds from here on have hooks of every kind, called ones in every other of them; those of seeds below stay what they were.
+NEWER = 10_000
 
 
 class RandomPlan(lt.Tool):
@@ -119,9 +123,88 @@ class RandomPlan(lt.Tool):
         kernel.insert_at_exit(self.sum_up, self.total, 7)
 
 
+class EveryKind(RandomPlan):
+    """Hooks that have a stack, state, LDS, a channel, packed arithmetic and, where the processor has them, scalar atomics as well."""
+
+    out = lt.Channel(1 << 12, when_full="drop", point=lt.u32, value=lt.u64)
+    bins = lt.shared(lt.u32, 16)
+    steps = lt.WaveState(lt.u64)
+    last = lt.LaneState(lt.u32)
+
+    def __init__(self, seed: int, density: float, scalars: bool):
+        super().__init__(seed, density)
+        self.scalars = scalars
+
+    @lt.hook
+    def stacked(seen: lt.ptr[lt.u32], value: lt.u32):
+        kept = lt.array(lt.u32, 100)
+        kept[value % 100] = value
+        kept[(value >> 8) % 100] += lt.lane_id()
+        lt.atomic_max(seen + (lt.lane_id() & 63), kept[value % 100])
+
+    @lt.hook
+    def stateful(total: lt.ptr[lt.u64], steps: lt.inout[lt.u64], last: lt.inout[lt.u32], value: lt.u32):
+        steps += 1
+        if last != value:
+            lt.atomic_add(total + 7, 1)
+        last = value ^ lt.u32(steps)
+
+    @lt.hook
+    def binned(bins: lt.ptr[lt.u32, "lds"], value: lt.u32):
+        lt.atomic_add(bins + (value & 15), 1)
+
+    @lt.hook
+    def recorded(out: lt.channel, value: lt.u32, point: lt.u32):
+        lt.record(out, point, lt.u64(value) + lt.exec_mask())
+
+    @lt.hook
+    def recorded_once(out: lt.channel, point: lt.u32):
+        lt.record(out, point, lt.exec_mask(), per_wave=True)
+
+    @lt.hook
+    def packed(seen: lt.ptr[lt.u32], value: lt.u32):
+        lt.atomic_max(seen + (lt.lane_id() & 63), lt.pk_mul_u16(lt.pk_add_u16(value, 0x00010002), value))
+
+    @lt.hook
+    def by_scalars(total: lt.ptr[lt.u64], value: lt.u32):
+        old = lt.scalar_atomic_add(total + 3, lt.u64(value))
+        lt.scalar_atomic_max(total + 4, old)
+        if value & 1:
+            lt.scalar_atomic_xor(total + 5, old)
+
+    def hook(self, instr):
+        if self.random.random() < 0.5:
+            return super().hook(instr)
+        read = set(map(str, instr.reads))
+        vectors = [
+            o for o in instr.operands
+            if o.kind == "register" and o.units == 1 and str(o.register) in read and not o.is_written and not o.place[2]
+            and str(o.register)[0] == "v"
+        ]  # fmt: skip
+        value = self.random.choice(vectors) if vectors else lt.Literal(self.random.randrange(1 << 20))
+        match self.random.choice(["stacked", "stateful", "binned", "recorded", "once", "packed", "scalars"]):
+            case "stacked":
+                return self.stacked, self.seen, value
+            case "stateful":
+                return self.stateful, self.total, self.steps, self.last, value
+            case "binned":
+                return self.binned, self.bins, value
+            case "recorded":
+                return self.recorded, self.out, value, lt.PointId()
+            case "once":
+                return self.recorded_once, self.out, lt.PointId()
+            case "scalars" if self.scalars:
+                return self.by_scalars, self.total, lt.Literal(self.random.randrange(1 << 20))
+            case _:
+                return self.packed, self.seen, value
+
+
 def run(code_object, target, launches, strict=True):
     """The results of the launches, one after the other on one device."""
-    module = lt.Device(target).load(code_object)
+    return run_on(lt.Device(target).load(code_object), launches, strict)
+
+
+def run_on(module, launches, strict=True):
     results = []
     for launch in launches:
         sizes = {"grid": launch.grid, "block": launch.block, "args": launch.args}
@@ -149,9 +232,18 @@ def compare(path, target, launches, seed: int, *, density: float = 0.6, strict=T
     before = run(lt.CodeObject.open(path), target, plain, strict)
     # clang's own, if any: on gfx1201 it takes a scalar that may have been read by a vector instruction for one that was.
     plain_findings = {(f["kind"], f["pc"]) for r in before for f in r.findings}
-    instrumented = lt.instrument(path, [RandomPlan(seed, density)], check=True, on_rejected="report")
-    what = instrumented.instrumentation
-    after = run(instrumented, target, hooked, strict)
+    if seed < NEWER:
+        instrumented = lt.instrument(path, [RandomPlan(seed, density)], check=True, on_rejected="report")
+        what, module = instrumented.instrumentation, lt.Device(target).load(instrumented)
+    else:
+        # A channel needs a host that reads it.
+        tool = EveryKind(seed, density, target.startswith(("gfx9", "gfx101")))
+        how = {"check": True, "on_rejected": "report", "bodies": ("in-place", "called")[seed % 2]}
+        module = lt.Device(target).load(lt.CodeObject.open(path), tools=[tool], **how)
+        what = module.loaded.instrumentation
+        # What a kernel has no room for is not what a plan looks for.
+        what["rejected"] = [r for r in what["rejected"] if r["kind"] not in ("no_lds", "no_stack")]
+    after = run_on(module, hooked, strict)
     if not what["points"] and {r["kind"] for r in what["rejected"]} == {"component"}:
         return 0  # The code cannot be copied, which the report says of each hook.
     assert what["points"] > 0, what["rejected"][:3]

@@ -42,6 +42,8 @@ class Expressions:
         self.functions: dict[str, tuple[str, tuple[str, ...]]] = {}
         #: Whether expressions may ask where the hook is, and look into tables of constants.
         self.places = self.tables = False
+        #: Whether there is packed arithmetic.
+        self.packed = False
 
     def of(self, kind: str, depth: int, shared: bool = False) -> Expression:
         if kind == "bool":
@@ -58,6 +60,8 @@ class Expressions:
             forms |= {self.inverted: 5, self.shift: 10}
         if kind == "u32":
             forms |= {self.counted_bits: 8}
+        if kind == "u32" and self.packed:
+            forms |= {self.halves: 10}
         if self.wave and kind in ("u32", "i32", "u64", "i64", "f32", "f64"):
             forms |= {self.of_the_wave: 8}
         if any(gives == kind for gives, _ in self.functions.values()):
@@ -189,6 +193,11 @@ class Expressions:
     def counted_bits(self, kind: str, depth: int, shared: bool) -> Expression:
         value = self.any_of(INTS, depth, shared)
         return Expression(kind, f"lt.{self.rng.choice(['popcount', 'ctz', 'clz'])}({value.text})", value.shared)
+
+    def halves(self, kind: str, depth: int, shared: bool) -> Expression:
+        a, b = self.of(kind, depth, shared), self.of(kind, depth, shared)
+        function = self.rng.choice(["pk_add_u16", "pk_sub_u16", "pk_mul_u16"])
+        return Expression(kind, f"lt.{function}({a.text}, {b.text})", a.shared and b.shared)
 
     def shift(self, kind: str, depth: int, shared: bool) -> Expression:
         value, amount = self.of(kind, depth, shared), self.any_of(INTS, depth, shared)

@@ -15,6 +15,9 @@ from .kinds import INTS, NUMBERS, dtype, kind_of, numbers
 LANES = 64
 #: Stores of one type that a hook may have.
 STORES = 24
+#: Hooks of seeds from here on have packed arithmetic, and scalar atomics where the processor has them: those of seeds below stay
+#: what they were.
+NEWER = 10_000
 
 
 @dataclass(frozen=True)
@@ -34,13 +37,19 @@ class Generated:
     needs_lanes: bool
 
 
-def generate(seed: int) -> Generated:
+def generate(seed: int, scalars: bool = False) -> Generated:
+    """``scalars``: the processor has scalar atomics."""
     rng = random.Random(f"hook {seed}")
-    return _Hook(rng, depth=rng.choice([0, 1, 2])).generated(statements=rng.choice([2, 4, 8]))
+    hook = _Hook(rng, depth=rng.choice([0, 1, 2]))
+    if seed >= NEWER:
+        hook.make.packed, hook.scalars = True, scalars
+    return hook.generated(statements=rng.choice([2, 4, 8]))
 
 
 #: What atomics do in an array of their own, so that their order does not matter.
 ATOMICS = ("add", "xor", "or", "and", "min", "max")
+#: What scalar atomics do, one after the other.
+SCALAR_ATOMICS = ("add", "sub", "min", "max", "and", "or", "xor", "inc", "dec", "exchange", "cas")
 #: Words of LDS: one for each lane, and some for all.
 OWN, ALL = LANES, 4
 
@@ -65,6 +74,7 @@ class _Hook:
         self.make.places, self.make.tables = rng.random() < 0.4, rng.random() < 0.4
         self.lds, self.records = rng.random() < 0.3, rng.random() < 0.4
         self.times = rng.choice([1, 1, 2])
+        self.scalars = False
         self.states: dict[str, str] = {}
         self.device: list[str] = []
 
@@ -106,6 +116,9 @@ class _Hook:
             arrays |= {f"{what}_{kind}": array for what, array in fresh.items() if f"{what}_{kind}[" in body}
         if "waves + " in body:
             arrays["waves"] = np.zeros(4, np.uint64)
+        for kind in ("u32", "u64"):
+            if f"(s_{kind} + " in body:
+                arrays[f"s_{kind}"] = np.full(4, 3, dtype(kind))
         for op in ATOMICS:
             if f"lt.atomic_{op}(a_{op}" in body:
                 arrays[f"a_{op}"] = np.full(4, 0x5A5A5A5A, np.uint32)
@@ -188,6 +201,8 @@ class _Hook:
             forms |= {self.record: 12}
         if self.wave:
             forms |= {self.wave_adds: 8}
+        if self.scalars:
+            forms |= {self.scalar_atomic: 12}
         (form,) = self.rng.choices(list(forms), list(forms.values()))
         form(depth)
 
@@ -316,6 +331,19 @@ class _Hook:
         else:
             self.needs_lanes |= self.split
             self.emit(f"lt.wave_atomic_add(waves + {self.rng.randrange(4)}, {amount.text})")
+
+    def scalar_atomic(self, depth: int) -> None:
+        """Of the wave, whose operands and old value all lanes share."""
+        kind, op = self.rng.choice(["u32", "u64"]), self.rng.choice(SCALAR_ATOMICS)
+        operands = [self.make.of(kind, 1, True).text for _ in range(2 if op == "cas" else 1)]
+        call = f"lt.scalar_atomic_{op}(s_{kind} + {self.rng.randrange(4)}, {', '.join(operands)})"
+        self.needs_lanes |= self.split
+        if self.rng.random() < 0.5:
+            return self.emit(call)
+        out = self.fresh("v")
+        self.emit(f"{out}: lt.{kind} = {call}")
+        self.define(out, kind, not self.split)
+        return None
 
     def output(self, depth: int) -> None:
         kind = self.rng.choice(NUMBERS)

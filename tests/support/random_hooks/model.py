@@ -40,6 +40,7 @@ ATOMICS: dict[str, np.ufunc] = {
     "atomic_add": np.add, "atomic_xor": np.bitwise_xor, "atomic_or": np.bitwise_or, "atomic_and": np.bitwise_and,
     "atomic_min": np.minimum, "atomic_max": np.maximum,
 }  # fmt: skip
+PACKED: dict[str, np.ufunc] = {"pk_add_u16": np.add, "pk_sub_u16": np.subtract, "pk_mul_u16": np.multiply}
 REDUCTIONS: dict[str, Callable] = {"wave_sum": lambda v: v.sum(dtype=v.dtype), "wave_min": np.min, "wave_max": np.max}
 #: What is one wave of one workgroup says.
 PLACES = ("workgroup_size_x", "grid_size_x", "workgroup_id_x", "wave_size")
@@ -107,6 +108,8 @@ class Wave:
                 assert isinstance(place, ast.BinOp) and isinstance(place.left, ast.Name)
                 array, index = self.arrays[place.left.id], ast.literal_eval(place.right)
                 array[index] += np.uint64(self.of_the_wave(amount, on))
+            case ast.Expr(value=ast.Call(func=ast.Attribute(attr=str() as name)) as call) if name.startswith("scalar_atomic_"):
+                self.value(call, on)
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr="record"), args=[_, *fields], keywords=keywords)):
                 self.record(fields, bool(keywords), on)
             case ast.Expr(value=ast.Call(func=ast.Attribute(attr=str() as name), args=[place, amount])) if name.startswith(
@@ -272,7 +275,12 @@ class Wave:
             return np.arange(self.lanes, dtype=np.uint32)
         if name == "bitcast":
             return self.array(self.value(args[1], on)).view(dtype(_name(args[0])))
+        if name.startswith("scalar_atomic_"):
+            return self.scalar_atomic(name, args, on)
         values = [self.value(one, on) for one in args]
+        if name.startswith("pk_"):
+            halves = [np.ascontiguousarray(self.typed(value, np.dtype("u4"))).view(np.uint16) for value in values]
+            return PACKED[name](*halves).view(np.uint32)
         if name == "readfirstlane":
             value = self.array(values[0])
             return np.full_like(value, value[np.argmax(on)])
@@ -283,6 +291,26 @@ class Wave:
         if name in ONE_OPERAND:
             return ONE_OPERAND[name](self.array(values[0]))
         return self.typed(values[0], dtype(name))
+
+    def scalar_atomic(self, name: str, args: list[ast.expr], on: np.ndarray) -> np.ndarray:
+        """Once for the wave: what was there before."""
+        place, *given = args
+        assert isinstance(place, ast.BinOp) and isinstance(place.left, ast.Name)
+        array, index = self.arrays[place.left.id], ast.literal_eval(place.right)
+        old = array[index]
+        a, *more = [old.dtype.type(self.typed(self.value(one, on), old.dtype)[on][0]) for one in given]
+        match name.removeprefix("scalar_atomic_"):
+            case "inc":
+                array[index] = 0 if old >= a else old + old.dtype.type(1)
+            case "dec":
+                array[index] = a if old == 0 or old > a else old - old.dtype.type(1)
+            case "exchange":
+                array[index] = a
+            case "cas":
+                array[index] = more[0] if old == a else old
+            case op:
+                array[index] = (np.subtract if op == "sub" else ATOMICS[f"atomic_{op}"])(old, a)
+        return np.full(self.lanes, old)
 
     def device(self, function: ast.FunctionDef, args: list[ast.expr], on: np.ndarray) -> np.ndarray:
         """A call of a function of the hook's."""
