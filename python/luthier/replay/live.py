@@ -97,10 +97,9 @@ class Program:
             self._met.put(CaseError(self._wanted.trouble or f"kernel {launch.kernel}: the launch cannot be recorded"))
         else:
             self._met.put(case)
-        while not self._may_go_on.wait(_LOOK) and self._first is not None:
-            if ended():
-                self.is_gone = True
-                return
+        while not self._may_go_on.wait(_LOOK) and self._first is not None and not ended():
+            pass
+        self.is_gone = self.is_gone or ended()
         if self._first is not None:
             self._first = number + 1
 
