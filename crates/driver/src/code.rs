@@ -1,5 +1,7 @@
 //! Whose code lies where: the list of loaded code objects that ROCr keeps for debuggers (`_amdgpu_r_debug`).
 
+mod loaded;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -64,7 +66,7 @@ impl Codes {
         if let Some(old) = all.remove(&base) {
             gpu.device.unload(old.module).unwrap_or(());
         }
-        let object = read(uri);
+        let object = read(uri, base).or_else(|| loaded::object(base, bytes));
         if object.is_none() {
             log!(gpu.config(), "the code object {uri} cannot be read: its kernels have no names");
         }
@@ -85,8 +87,9 @@ impl Codes {
     }
 }
 
-/// The code object that a URI names: `file://path#offset=..&size=..` or `memory://process#offset=address&size=..`.
-fn read(uri: &str) -> Option<CodeObject> {
+/// The code object that a URI names: `file://path#offset=..&size=..` or `memory://process#offset=address&size=..`, which has to
+/// be there still.
+fn read(uri: &str, base: u64) -> Option<CodeObject> {
     let (place, range) = uri.split_once('#').unwrap_or((uri, ""));
     let field = |name: &str| {
         let text = range.split('&').find_map(|part| part.strip_prefix(name)?.strip_prefix('='))?;
@@ -100,7 +103,11 @@ fn read(uri: &str) -> Option<CodeObject> {
         }
     } else {
         place.strip_prefix("memory://")?;
-        Container::from_memory(None, field("offset")?, field("size")?).ok()?
+        let (image, size) = (field("offset")?, field("size")?);
+        if !loaded::is_of(image, base, bytes) {
+            return None;
+        }
+        Container::from_memory(None, image, size).ok()?
     };
     container.code_object(0).ok()
 }
