@@ -68,7 +68,8 @@ def test_package_is_right(package, target):
 def test_a_tool_counts_what_the_device_counts(package, target, tmp_path):
     alone = run(package, target, "--log")
     # Waves that print try again where they race for room, in this run or in the other.
-    retired = re.findall(r"has retired (\d+) instructions of the kernel (?!at 0x|__amd_rocclr_|say)", alone.stderr)
+    # ROCr's own kernels, which have no name or lie behind a code object, are not instrumented.
+    retired = re.findall(r"has retired (\d+) instructions of the kernel (?!at 0x|of the runtime|__amd_rocclr_|say)", alone.stderr)
     done = run(package, target, "--tool", "instr_count", "--json", str(tmp_path / "counts.json"))
     right(package, alone), right(package, done)
     processes = json.loads((tmp_path / "counts.json").read_text())["processes"]
