@@ -199,6 +199,10 @@ impl<'a> Seam<'a> {
         if !Hazards::last(self.mode) {
             return Ok(());
         }
+        let held = self.states().iter().find_map(|state| state.held_before(code.facts.iter().map(|facts| &**facts)));
+        if let Some(remedy) = held {
+            self.remedy(ops, remedy, out)?;
+        }
         for facts in &code.facts {
             for _ in 0..4 {
                 let Some(remedy) = self.needed(facts).filter(|remedy| !matches!(remedy, Remedy::States(_))) else {

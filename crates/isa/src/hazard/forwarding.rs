@@ -29,7 +29,7 @@ pub struct ForwardingFacts {
     /// Distinct vector registers that it reads and writes.
     sources: Vec<RegRange>,
     results: Vec<RegRange>,
-    changes_exec: bool,
+    pub changes_exec: bool,
     /// Results are waited for.
     drains: bool,
 }
@@ -97,6 +97,12 @@ impl Forwarding {
     pub fn assume_anything(&mut self, mode: Mode) {
         self.elsewhere = matters(mode).then_some(0);
         self.drained = false;
+    }
+
+    /// A change of EXEC that comes soon would have results of late in front of it.
+    pub fn holds_results(&self) -> bool {
+        let near = AROUND_EXEC as usize + 1;
+        self.recent.iter().take(near).any(|v| !v.results.is_empty()) || self.elsewhere.is_some_and(|n| n <= AROUND_EXEC)
     }
 
     /// EXEC has changed between VALU instructions that a later one may still read the results of.

@@ -407,6 +407,13 @@ impl Hazards {
         (states > 0).then_some(Remedy::States(states as u32))
     }
 
+    /// What is to be waited for in front of code, of which not every way is followed to its end: results that an instruction
+    /// there might read beside those of another one, on both sides of a change of EXEC.
+    pub fn held_before<'f>(&self, mut code: impl Iterator<Item = &'f Facts>) -> Option<Remedy> {
+        let changes = |facts: &Facts| facts.forwarding.as_ref().is_some_and(|forwarding| forwarding.changes_exec);
+        (self.forwarding.holds_results() && code.any(changes)).then_some(Remedy::Cure(Cure::VaVdst))
+    }
+
     /// What waits for scalars that were written and not waited for, whether or not they are live.
     pub fn unwaited(&self, mode: Mode) -> Option<Remedy> {
         self.scalars.rest(mode.target(), |_| true).map(Remedy::Cure)
