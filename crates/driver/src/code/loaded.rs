@@ -57,17 +57,18 @@ pub fn object(base: u64, read: Read) -> Option<CodeObject> {
     Container::from_bytes(file).ok()?.code_object(0).ok()
 }
 
-/// Whether what lies at `image` still is what was loaded at `base`.
+/// Whether what lies at `image` still is the file that was loaded at `base`. The file's own headers say where its beginning is:
+/// those of an instrumented one are behind all that is loaded.
 pub fn is_of(image: u64, base: u64, read: Read) -> bool {
     let same = || {
-        let (_, entries) = headers(base, read)?;
+        let (_, entries) = headers(image, read)?;
         let is_first = |entry: &&[u8]| number::<4>(entry, 0) == Some(PT_LOAD) && number::<8>(entry, 16) == Some(0);
         let first = entries.chunks_exact(ENTRY).find(is_first)?;
         let size = RECOGNIZED.min(number::<8>(first, 32)? as usize);
         let (mut one, mut other) = (vec![0; size], vec![0; size]);
-        read(image, &mut one)?;
+        read(image.checked_add(number::<8>(first, 8)?)?, &mut one)?;
         read(base, &mut other)?;
-        Some(one == other)
+        Some(size != 0 && one == other)
     };
     same().unwrap_or(false)
 }
