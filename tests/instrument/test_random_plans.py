@@ -94,9 +94,10 @@ def test_plans_change_nothing_in_triton_kernels(name: str, target: str, seed: in
     assert triton(name, target, seed) > 10
 
 
-@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
-def test_plans_change_nothing_in_random_programs(target: str, tmp_path: Path) -> None:
-    assert random_programs(target, 2, "O2", 1, tmp_path) > 10
+# In the last one no VGPR is free where waves begin, and what a lane carries is in scratch: one is lent.
+@pytest.mark.parametrize("target, seed, count", [("gfx942", 2, 1), ("gfx1100", 2, 1), ("gfx1100", 12_001, 2)])
+def test_plans_change_nothing_in_random_programs(target: str, seed: int, count: int, tmp_path: Path) -> None:
+    assert random_programs(target, seed, "O2", count, tmp_path) > 10
 
 
 def _tell(target: str, what: str, points: list[int], failed: list[str]) -> None:

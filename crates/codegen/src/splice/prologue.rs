@@ -2,9 +2,9 @@
 //! values. The application's registers stay as the hardware has set them up.
 
 use luthier_isa::wait::{Counter, Wait, counted};
-use luthier_isa::{EncodeError, Field, Inst, Operand, Reg, RegRange};
+use luthier_isa::{EncodeError, Field, Inst, Operand, Reg, RegRange, RegSet};
 
-use super::allocation::Allocation;
+use super::allocation::{Allocation, Loan};
 use super::emit::{Emitter, Splice};
 use super::env::Env;
 use super::pool::{Pool, Want};
@@ -85,6 +85,12 @@ impl Set {
     }
 }
 
+/// A VGPR of the application's that nothing of the prologue looks at or sets.
+fn lent(env: &Env, without: &RegSet) -> Option<Reg> {
+    let is_apart = |reg: &Reg| !without.contains(*reg) && !env.carried.reserved.contains(*reg);
+    (0..env.registers.allocated.vgprs.min(256)).rev().map(Reg::vgpr).find(is_apart)
+}
+
 impl Prologue {
     /// Decides where its own values are. `inputs`: what the wave's scratch is found by, where it has to be found.
     ///
@@ -132,11 +138,21 @@ impl Prologue {
             true => Some(take(&mut pool, Want::of(File::Sgpr, 1), "the address of scratch")?),
             false => None,
         };
+        let (mut loans, mut scratch) = (Vec::new(), env.carried.slots.scratch);
         let fetched = match sets.iter().any(Set::needs_vgpr) {
-            true => Some(take(&mut pool, Want::whole(File::Vgpr), "what is put into scratch")?),
             false => None,
+            true => match take(&mut pool, Want::whole(File::Vgpr), "what is put into scratch") {
+                Ok(vgpr) => Some(vgpr),
+                Err(what) => {
+                    // Where calls lead is not known: any may be read there, and what it holds now comes back.
+                    let lent = lent(env, &without).filter(|_| reaches).ok_or(what)?;
+                    loans.push(Loan { reg: lent, home: Cell::Scratch(scratch), whole: true });
+                    scratch += 4;
+                    Some(lent)
+                }
+            },
         };
-        let allocation = Allocation { exec, address, fetched, scratch: env.carried.slots.scratch, ..out };
+        let allocation = Allocation { exec, address, fetched, vgprs: loans, scratch, ..out };
         Ok(Prologue { moves, mask, loads, base, sets, allocation })
     }
 
