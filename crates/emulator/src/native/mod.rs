@@ -63,7 +63,7 @@ static REFUSED: AtomicBool = AtomicBool::new(false);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
     Never,
-    /// After so many executions.
+    /// After this many executions of a block.
     Hot(u64),
     /// They change between native code and micro-ops at random moments; for tests.
     Random(u64),
