@@ -3,6 +3,8 @@
 
 pub mod elf;
 
+pub mod symbolizer;
+
 use std::path::{Path, PathBuf};
 
 /// The corpus directory. Tests that ask for it are ignored where it is not there (`luthier_needs`); a run that
