@@ -58,6 +58,8 @@ class Program:
     _first: int | None = field(init=False)
     #: Of launches that have not begun, which one each is.
     numbers: dict[int, int] = field(default_factory=dict, repr=False)
+    #: A launch was given out, and waits until the next one is asked for.
+    _is_held: bool = field(default=False, repr=False)
     _child: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -112,12 +114,13 @@ class Program:
         without one. CaseError for one that cannot be recorded."""
         if self.status is not None:
             return None
-        if self._wanted.case is not None:
+        if self._is_held:
             self._may_go_on.set()
         while True:
             with contextlib.suppress(queue.Empty):  # so that an interrupt is heard
                 met = self._met.get(timeout=_LOOK)
                 break
+        self._is_held = not isinstance(met, _Ended)
         if isinstance(met, CaseError):
             raise met
         return None if isinstance(met, _Ended) else met
