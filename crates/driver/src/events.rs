@@ -232,7 +232,7 @@ impl Events {
         let thread = ThreadMark::own();
         let mut state = self.lock();
         let ids = events.iter().map(|&event| Events::number(&state, event)).collect::<Result<Vec<_>, _>>()?;
-        // Firings from here on count, and those before of which this thread was not told.
+        // Firings from here on count, and earlier ones that this thread was not told of.
         let mut waits: Vec<(usize, u64)> = Vec::with_capacity(ids.len());
         for id in ids {
             let slot = &mut state.slots[id];

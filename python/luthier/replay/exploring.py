@@ -27,7 +27,7 @@ class Outcome(Seen):
 
     @staticmethod
     def of(schedule: str, count: int, did: Replayed, kinds: set[str]) -> Outcome:
-        """What ``count`` schedules lead to, the first of which did this."""
+        """What ``count`` schedules lead to; this is the first of them."""
         return Outcome(schedule, count, did.stop, did.findings, kinds, replayed=did)
 
 

@@ -26,7 +26,7 @@ impl Random {
 enum Kind {
     /// About one, as those of networks are.
     Ordinary,
-    /// Any bits, of which few are infinities and NaNs.
+    /// Any bits: few of them are infinities or NaNs.
     Any,
     /// Zeros, denormals, the largest, and powers of two.
     Ends,

@@ -407,8 +407,8 @@ impl Hazards {
         (states > 0).then_some(Remedy::States(states as u32))
     }
 
-    /// What is to be waited for in front of code, of which not every way is followed to its end: results that an instruction
-    /// there might read beside those of another one, on both sides of a change of EXEC.
+    /// What has to be waited for in front of code that is not followed to its end. If it changes EXEC, an instruction further on
+    /// may read a result from before the change beside one from behind it.
     pub fn held_before<'f>(&self, mut code: impl Iterator<Item = &'f Facts>) -> Option<Remedy> {
         let changes = |facts: &Facts| facts.forwarding.as_ref().is_some_and(|forwarding| forwarding.changes_exec);
         (self.forwarding.holds_results() && code.any(changes)).then_some(Remedy::Cure(Cure::VaVdst))
