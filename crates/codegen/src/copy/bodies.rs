@@ -104,7 +104,7 @@ impl<'a> Inserter<'a> {
             return Ok(made);
         }
         self.splice.clear();
-        self.seam.avoid(at.loads, self.env.registers.allocated.vgprs);
+        self.seam.avoid(at.loads, self.env.registers.allocated.vgprs, at.msb);
         // Nothing may stand between a global wave sync operation and the wait for it.
         if at.previous.is_some_and(|i| i.info().op().is_gws()) {
             let all = Wait { vmcnt: Some(0), lgkmcnt: Some(0), expcnt: Some(0), ..Wait::default() };
@@ -263,7 +263,7 @@ impl<'a> Inserter<'a> {
             return Err(Refusal::Reason(format!("VGPR indexing may be on at {:#x}, where the wave ends", at.address)));
         }
         self.splice.clear();
-        self.seam.avoid(at.loads, self.env.registers.allocated.vgprs);
+        self.seam.avoid(at.loads, self.env.registers.allocated.vgprs, at.msb);
         let (busy, kept) = (self.seam.busy(), RegSet::EMPTY);
         let site = Site { live: &Live::NONE, last: true, ..at.site(&busy, &kept) };
         let mut demands: SmallVec<[Demand; 1]> = SmallVec::new();
@@ -409,7 +409,7 @@ impl<'a> Inserter<'a> {
         wanted.iter().for_each(|range| without.insert_range(*range));
         let mut pool = site.pool(self.env, &without, false);
         self.splice.clear();
-        self.seam.avoid(at.loads, self.env.registers.allocated.vgprs);
+        self.seam.avoid(at.loads, self.env.registers.allocated.vgprs, at.msb);
         let mut found = Vec::new();
         let moves = spots.iter().any(|spot| spot.at == Where::Instead && self.moves_lanes(spot));
         for range in wanted {

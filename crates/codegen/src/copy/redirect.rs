@@ -6,7 +6,7 @@
 //! long one in other code that is no longer run.
 
 use luthier_isa::hazard::{Facts, Hazards};
-use luthier_isa::{EncodeError, Inst, Operand, RegRange, RegSet};
+use luthier_isa::{EncodeError, Inst, Operand, RegRange, RegSet, VgprMsb};
 
 use crate::machine::cures::Cures;
 use crate::machine::operations::{LITERAL, Operations, one, pair};
@@ -69,7 +69,7 @@ impl Long {
             code.push(ops.restore_scc(kept)?);
         }
         code.push(Inst::build(ops.s_setpc_b64, &[pair(low)])?);
-        let cures = Cures { mode: ops.mode, idle: None };
+        let cures = Cures { mode: ops.mode, idle: None, msb: VgprMsb::ZERO };
         let mut wave = Hazards::brief();
         wave.assume_read(&RegSet::EMPTY);
         let (mut insts, mut before) = (Vec::new(), 0);

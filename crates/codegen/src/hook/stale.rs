@@ -4,8 +4,8 @@
 //! next read. LLVM puts one where it has seen all three; the first may have been in front of the part, so that every SGPR
 //! counts as read there.
 
-use luthier_isa::RegSet;
 use luthier_isa::hazard::{Facts, Hazards, Scalars};
+use luthier_isa::{RegSet, VgprMsb};
 
 use super::{
     code::{Code, successors},
@@ -20,7 +20,7 @@ pub fn wait(code: &mut Code) -> Result<(), String> {
     let ops = Operations::of(mode).map_err(|e| e.to_string())?;
     let facts: Vec<Facts> = code.insts.iter().map(Facts::of).collect();
     let before = states(code, &facts);
-    let cures = Cures { mode, idle: None };
+    let cures = Cures { mode, idle: None, msb: VgprMsb::ZERO };
     let mut changes: Vec<Change> = code.insts.iter().map(|i| Change::none(*i)).collect();
     for ((change, state), facts) in changes.iter_mut().zip(before).zip(&facts) {
         let Some(mut state) = state.map(alone) else { continue };

@@ -3,7 +3,7 @@
 use luthier_isa::hazard::{Cure, Facts, Hazards, Remedy};
 use luthier_isa::op::Op;
 use luthier_isa::wait::Wait;
-use luthier_isa::{EncodeError, Field, Generation, Inst, Mode, Reg};
+use luthier_isa::{EncodeError, Field, Generation, Inst, Mode, Reg, VgprMsb};
 
 use super::Operations;
 use super::operations::{NULL, one, small};
@@ -26,6 +26,8 @@ pub struct Cures {
     pub mode: Mode,
     /// A VGPR that no memory result is about to land in, to move to itself.
     pub idle: Option<Reg>,
+    /// The upper bits of VGPR numbers there.
+    pub msb: VgprMsb,
 }
 
 impl Cures {
@@ -92,8 +94,12 @@ impl Cures {
                 if self.mode.target().generation() == Generation::Gfx1250 {
                     insts.extend(vec![self.vector_nop()?; LONGEST_BESIDE]);
                 }
+                // Under upper bits that differ it would be another register that is written.
+                let under = |msb: VgprMsb| (self.msb != VgprMsb::ZERO).then(|| ops.set_vgpr_msb(msb.bits())).flatten();
+                insts.extend(under(VgprMsb::ZERO).transpose()?);
                 let idle = self.idle.unwrap_or(Reg::vgpr(0));
                 insts.push(ops.vector_mov(idle, one(idle))?);
+                insts.extend(under(self.msb).transpose()?);
                 return Ok(insts);
             }
             // To nowhere, since any other scalar may be about to be loaded.

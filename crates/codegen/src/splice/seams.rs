@@ -6,7 +6,8 @@
 use std::rc::Rc;
 
 use luthier_isa::hazard::{Cure, Facts, Hazards, Remedy, Scalars};
-use luthier_isa::{EncodeError, Field, Flags, Generation, Inst, Mode, Reg, RegSet};
+use luthier_isa::msb::{self, MsbChange};
+use luthier_isa::{EncodeError, Field, Flags, Generation, Inst, Mode, Reg, RegSet, VgprMsb};
 use luthier_lifter::InFlight;
 
 use super::issued::{Issued, Ways};
@@ -46,7 +47,7 @@ impl<'a> Seam<'a> {
             mode,
             unread,
             issued: Issued::after(None),
-            cures: Cures { mode, idle: Some(Reg::vgpr(0)) },
+            cures: Cures { mode, idle: Some(Reg::vgpr(0)), msb: VgprMsb::ZERO },
             before: None,
             inserted: Vec::new(),
             own: Vec::new(),
@@ -65,8 +66,10 @@ impl<'a> Seam<'a> {
         self.settle();
     }
 
-    /// A place begins where these memory results may still be under way, in a wave with `vgprs` VGPRs.
-    pub fn avoid(&mut self, loads: &InFlight, vgprs: u16) {
+    /// A place begins where these memory results may still be under way, in a wave with `vgprs` VGPRs, and where the upper
+    /// bits of VGPR numbers are these.
+    pub fn avoid(&mut self, loads: &InFlight, vgprs: u16, msb: VgprMsb) {
+        self.cures.msb = msb;
         self.cures.idle = (0..vgprs.max(1)).map(Reg::vgpr).find(|reg| !loads.holds(*reg));
     }
 
@@ -104,6 +107,9 @@ impl<'a> Seam<'a> {
         self.note(facts);
         self.memory = is_memory(&inst);
         self.issued.add(std::slice::from_ref(&inst));
+        if let MsbChange::Sets(msb) = msb::change(&inst) {
+            self.cures.msb = msb;
+        }
         out.push(inst);
         Ok(())
     }
