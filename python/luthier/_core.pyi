@@ -433,6 +433,9 @@ class Function:
     @property
     def loops(self) -> list[Loop]:
         """Its natural loops. A cycle with more ways in than one is none."""
+    def too_early(self) -> list[tuple[int, int, str, str, str]]:
+        """The instructions that come too early behind others, on some way through the function: the address, the other one's, the
+        rule, what was done there, and what is missing. See :mod:`luthier.objects.missing_hazards`."""
     def __eq__(self, value: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -326,5 +327,21 @@ def test_check_names_loads_that_nothing_waits_for(folder, tmp_path):
     kernels = {Path(row["path"]).stem: row for row in _table(tmp_path / "out", "kernels").to_pylist()}
     assert (kernels["good"]["missing_waits"], kernels["good"]["first_missing_wait"]) == (0, None)
     assert kernels["bad"]["missing_waits"] >= 1 and "before the load at 0x" in kernels["bad"]["first_missing_wait"]
+    assert [(k["missing_hazards"], k["first_missing_hazard"]) for k in kernels.values()] == [(0, None)] * 2
     objects = {Path(row["path"]).stem: row["missing_waits"] for row in _table(tmp_path / "out", "objects").to_pylist()}
     assert objects["good"] == 0 < objects["bad"]
+
+
+def test_check_names_instructions_that_come_too_early(tmp_path):
+    text = """__asm__ volatile("v_mov_b32 v20, v21\\nv_readlane_b32 s20, v20, 0" ::: "v20", "s20");"""
+    path = compiled.build("KERNEL early(u32 *out) { " + text + " out[0] = 1; }", "gfx942")
+    shutil.copy(path, tmp_path / "early.hsaco")
+    done = cli.luthier("batch", "check", tmp_path / "early.hsaco", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    (kernel,) = _table(tmp_path / "out", "kernels").to_pylist()
+    assert kernel["missing_hazards"] == 1 and kernel["missing_waits"] == 0
+    assert re.fullmatch(
+        r"v_readlane_b32 s20, v20, 0 at 0x.* 1 more wait state .* \(valu-vgpr-readlane\)", kernel["first_missing_hazard"]
+    )
+    (row,) = _table(tmp_path / "out", "objects").to_pylist()
+    assert row["missing_hazards"] == 1

@@ -30,6 +30,7 @@
 //! | `taken` | which functions something may hold the address of |
 //! | [`loops`], `dominators` | which blocks go round |
 //! | [`mask`], `exec` | what is known of EXEC |
+//! | [`ways`], [`hazards`] | the last instructions in front of a block; instructions that come too early behind others |
 //! | [`pending`], `wait` | memory results that may still be under way, and the counters of them |
 //! | [`live`] | live registers, per lane side |
 //! | `origin` | instrumented code: the application's instructions and the inserted ones |
@@ -47,6 +48,7 @@ pub mod export;
 mod flow;
 mod gaps;
 pub mod graph;
+pub mod hazards;
 pub mod ids;
 mod lift;
 pub mod listing;
@@ -66,6 +68,7 @@ mod taken;
 mod track;
 mod upper;
 mod values;
+pub mod ways;
 pub mod why;
 mod worklist;
 

@@ -9,7 +9,7 @@ import pickle
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _core
 from ..base.outputs import Outputs
@@ -17,8 +17,12 @@ from ..errors import ArgumentError
 from ..instrumenting.planning import instrument
 from ..objects.code_object import CodeObject
 from ..objects.kernel import Kernel
+from ..objects.missing_hazards import missing_hazards
 from ..objects.missing_waits import missing_waits
 from .jobs import Job, Work, content
+
+if TYPE_CHECKING:
+    from .._core import Function
 
 #: An object's row, and those of its kernels.
 Result = tuple[dict[str, Any], list[dict[str, Any]]]
@@ -140,32 +144,47 @@ def _write(folder: str, job: Job, data: bytes) -> None:
 
 
 def _check(job: Job, work: Work, code_object: CodeObject, names: list[dict[str, Any]]) -> Result:
-    """Everything that can be proven without running: that all code is decoded and lifted, that each load is waited for on all
-    paths, and that every insertion of the tools is invisible to the application."""
+    """Everything that can be proven without running: that all code is decoded and lifted, that each load is waited for and hazards
+    are kept away from on all paths, and that every insertion of the tools is invisible to the application."""
     lifted, kernels = _lift(job, work, code_object, names)
     placed, registers = _instrument(job, work, code_object, names, check=True)
-    waits = _waits(code_object, names)
-    totals = {**lifted, **placed, "missing_waits": len({told for of in waits for told in of})}
-    told = [{"missing_waits": len(of), "first_missing_wait": of[0] if of else None} for of in waits]
-    return totals, [{**kernel, **of, **missing} for kernel, of, missing in zip(kernels, registers, told)]
+    waits, hazards = _of_functions(code_object, names, _waits), _of_functions(code_object, names, _hazards)
+    told = [_told("wait", of) | _told("hazard", other) for of, other in zip(waits, hazards)]
+    totals = {
+        f"missing_{what}": len({text for of in every for text in of}) for what, every in (("waits", waits), ("hazards", hazards))
+    }
+    return {**lifted, **placed, **totals}, [{**row, **of, **missing} for row, of, missing in zip(kernels, registers, told)]
 
 
-def _waits(code_object: CodeObject, names: list[dict[str, Any]]) -> list[list[str]]:
-    """Of each kernel, and the functions that it reaches, what touches a register before a load has come back."""
+def _told(what: str, found: list[str]) -> dict[str, Any]:
+    return {f"missing_{what}s": len(found), f"first_missing_{what}": found[0] if found else None}
+
+
+def _of_functions(
+    code_object: CodeObject, names: list[dict[str, Any]], judge: Callable[[CodeObject, Function], list[str]]
+) -> list[list[str]]:
+    """What is wrong with each kernel and the functions that it reaches; each function is judged once."""
     found: dict[int, list[str]] = {}
     kernels = []
     for row in names:
-        mine: list[str] = []
-        for function in Kernel(code_object, row["name"]).functions:
-            if function.address not in found:
-                found[function.address] = [
-                    f"{missing.instruction.text} at {missing.instruction.address:#x} touches {missing.register} before the load at "
-                    f"{missing.load:#x} has come back ({missing.counter})"
-                    for missing in missing_waits(code_object.processor, [function])
-                ]
-            mine += found[function.address]
-        kernels.append(mine)
+        functions = Kernel(code_object, row["name"]).functions
+        found |= {f.address: judge(code_object, f) for f in functions if f.address not in found}
+        kernels.append([text for function in functions for text in found[function.address]])
     return kernels
+
+
+def _waits(code_object: CodeObject, function: Function) -> list[str]:
+    """What touches a register before a load has come back."""
+    return [
+        f"{missing.instruction.text} at {missing.instruction.address:#x} touches {missing.register} before the load at "
+        f"{missing.load:#x} has come back ({missing.counter})"
+        for missing in missing_waits(code_object.processor, [function])
+    ]
+
+
+def _hazards(_code_object: CodeObject, function: Function) -> list[str]:
+    """What comes too early behind another instruction."""
+    return list(map(str, missing_hazards([function])))
 
 
 def _run(_job: Job, work: Work, code_object: CodeObject, names: list[dict[str, Any]]) -> Result:

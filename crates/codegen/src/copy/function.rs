@@ -7,9 +7,8 @@ use std::rc::Rc;
 use luthier_isa::msb::{self, MsbChange};
 use luthier_isa::op::Op;
 use luthier_isa::{Flags, Inst, Operand};
-use luthier_lifter::{
-    BlockId, FunctionKind, InFlight, InstrId, Live, Liveness, PendingLoads, Points, Program, Terminator,
-};
+use luthier_lifter::ways::{Way, ways as ways_to};
+use luthier_lifter::{BlockId, InFlight, InstrId, Live, Liveness, PendingLoads, Points, Program, Terminator};
 use smallvec::SmallVec;
 
 use super::bodies::{Inserter, Spotted};
@@ -367,36 +366,7 @@ pub fn falls_through(terminator: Terminator) -> bool {
 /// may come from. `None` where it is not known what runs before, or where there are too many ways.
 fn ways(program: &Program, block: BlockId, absent: &[InstrId], length: usize) -> Option<Vec<Vec<Inst>>> {
     const MOST: usize = 128;
-    // Before a function's first instruction there is its caller's code, behind a call the callee's. A kernel has none.
-    let comes_in = |at: BlockId| {
-        let function = program.function(program.block(at).func);
-        let entered =
-            at == function.entry && function.kind != FunctionKind::Kernel || !function.entered_inside.is_empty();
-        entered || program.preds(at).iter().any(|p| program.block(*p).terminator == Terminator::Call)
-    };
-    if comes_in(block) {
-        return None;
-    }
-    let mut done = Vec::new();
-    // Latest first while they grow.
-    let mut open: Vec<(BlockId, Vec<Inst>)> = program.preds(block).iter().map(|p| (*p, Vec::new())).collect();
-    while let Some((at, mut way)) = open.pop() {
-        let run = program.block(at).instrs.iter().rev().filter(|i| absent.binary_search(i).is_err());
-        way.extend(run.take(length - way.len()).map(|i| *program.inst(i)));
-        let preds = program.preds(at);
-        if way.len() >= length {
-            way.reverse();
-            done.push(way);
-            continue;
-        }
-        let first = at == program.function(program.block(at).func).entry;
-        if comes_in(at) || preds.is_empty() && !first || done.len() + open.len() + preds.len() > MOST {
-            return None;
-        }
-        if first {
-            done.push(way.iter().rev().copied().collect());
-        }
-        open.extend(preds.iter().map(|p| (*p, way.clone())));
-    }
-    Some(done)
+    let found = ways_to(program, block, length, MOST, |i| absent.binary_search(&i).is_ok())?;
+    let known = |way: Way| (!way.is_open).then(|| way.instrs.iter().map(|i| *program.inst(*i)).collect());
+    found.into_iter().map(known).collect()
 }

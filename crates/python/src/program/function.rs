@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
+use luthier_isa::hazard::Missing;
+use luthier_lifter::hazards::{TooEarly, too_early};
 use luthier_lifter::{FuncId, FunctionKind};
 use pyo3::prelude::*;
 
 use super::{PyBlocks, PyInstructions, PyLoop, Shared, hash_of, identity};
 use crate::error::guard;
+
+/// An instruction that comes too early, the other one, the rule, what was done there, and what is missing.
+type Early = (u64, u64, &'static str, String, String);
 
 /// A kernel's code or a device function.
 #[pyclass(name = "Function", module = "luthier._core", frozen)]
@@ -106,6 +111,18 @@ impl PyFunction {
     #[getter]
     fn loops(&self, py: Python<'_>) -> PyResult<Vec<PyLoop>> {
         guard(py, || Ok(PyLoop::all_of(&self.program, self.id)))
+    }
+    /// The instructions that come too early behind others, on some way through the function: the address, the other one's, the
+    /// rule, what was done there, and what is missing. See :mod:`luthier.objects.missing_hazards`.
+    fn too_early(&self, py: Python<'_>) -> PyResult<Vec<Early>> {
+        guard(py, || {
+            let program = &self.program.program;
+            let told = |early: TooEarly| {
+                let Missing { rule, what, remedy, first } = early.missing;
+                (program.vaddr(early.instr), first, rule, what, remedy.to_string())
+            };
+            Ok(too_early(program, self.id).into_iter().map(told).collect())
+        })
     }
     fn __eq__(&self, other: &Self) -> bool {
         self.key() == other.key()
