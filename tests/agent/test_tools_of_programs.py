@@ -32,7 +32,7 @@ def test_a_race_in_a_program_is_found():
 
 def test_a_store_behind_the_end_of_a_programs_allocation_is_found():
     (told,) = mistake("store_behind_the_end", "bounds_check")
-    assert told["outside"] == 1 and told["first"][0]["place"].startswith("8 bytes behind the end of the allocation at")
+    assert told["outside"] == 1 and told["first"][0]["place"].startswith("8 bytes past the end of the allocation at")
 
 
 def test_a_programs_memory_is_inside():

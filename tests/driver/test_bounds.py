@@ -33,7 +33,7 @@ def test_one_float_behind_the_end_is_found_and_the_program_goes_on(memory):
     found = done.stderr.splitlines()[:-1]
     assert len(found) == 2 and all("out-of-bounds" in line and "bounds.hip:9" in line for line in found), done.stderr
     # Lane 36 of the second wave is the hundred and first.
-    assert all("wave 1, lane 36" in line and "of an allocation that ends at" in line for line in found), done.stderr
+    assert all("wave 1 lane 36" in line and "of an allocation that ends at" in line for line in found), done.stderr
 
 
 def test_a_float_before_registered_memory_is_found():
@@ -45,7 +45,7 @@ def test_a_float_before_registered_memory_is_found():
 
 def test_a_finding_names_the_size_that_was_asked_for():
     found = strict("device", 0, 101).stderr
-    assert re.search(r"is 0 bytes behind the end of the 400 bytes of memory of GPU 0", found), found
+    assert re.search(r", 0 bytes past the end of the 400 bytes of memory of GPU 0", found), found
 
 
 def test_without_strict_mode_pages_are_whole():

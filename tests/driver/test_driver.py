@@ -152,7 +152,7 @@ def test_mistake_ends_as_on_a_gpu_and_is_explained(case):
 def test_store_out_of_bounds_is_found_where_every_allocation_has_its_own():
     program = rocm.hip("mistakes")
     for case, near in (
-        ("store_behind_the_end", "8 bytes behind the end of the 4096 bytes"),
+        ("store_behind_the_end", "8 bytes past the end of the 4096 bytes"),
         ("store_to_freed_memory", "that were freed"),
     ):
         done = rocm.mock(program, case, HSA_DISABLE_FRAGMENT_ALLOCATOR="1")
@@ -166,7 +166,7 @@ def test_strict_mode_finds_a_race_in_a_program():
     found = done.stderr.count("luthier: launch ")
     assert found and done.stderr.endswith(f"luthier: strict: 1 launch checked, {found} findings\n")
     finding = next(line for line in done.stderr.splitlines() if "lds-race" in line)
-    assert re.match(r"luthier: launch \d+, kernel race\(int\*\): lds-race: .*mistakes\.hip:\d+", finding)
+    assert re.match(r"luthier: launch \d+: lds-race: .*race\(int\*\).*mistakes\.hip:\d+", finding)
     quiet = rocm.mock(rocm.hip("mistakes"), "race_in_lds", options=("--strict=hazard",))
     assert (quiet.returncode, quiet.stderr) == (0, "luthier: strict: 1 launch checked, 0 findings\n")
 

@@ -7,6 +7,8 @@ import json
 import pytest
 import rocm
 
+from luthier.reports.findings import finding_text
+
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory) -> tuple[list[str], list[dict]]:
@@ -49,18 +51,26 @@ def test_a_finding_in_an_inlined_function_has_the_programs_own_line(told):
     assert f"told.hip:{_line('add')}" in line
 
 
+def test_the_driver_and_python_say_the_same_of_a_finding(told):
+    """In a program's lines and in what commands judge later there is one wording."""
+    lines, findings = told
+    assert len({finding["kind"] for finding in findings}) == 3 and any(finding["other"] for finding in findings)
+    assert lines == [f"luthier: launch {finding['launch']}: {finding_text(finding)}" for finding in findings]
+    assert [finding["line"] for finding in findings] == [line.removeprefix("luthier: ") for line in lines]
+
+
 def test_a_finding_counts_its_lanes_and_names_the_nearest_allocation(told):
     lines, findings = told
     assert _only(findings, "out-of-bounds")["count"] == 36
     (line,) = [line for line in lines if "out-of-bounds" in line]
-    assert "36 lanes" in line and "behind the end of the 400 bytes of memory of GPU 0" in line
+    assert "36 lanes" in line and "past the end of the 400 bytes of memory of GPU 0" in line
 
 
 def test_launches_are_the_programs_own(told):
     lines, findings = told
     launches = {(finding["kind"], finding["launch"]) for finding in findings}
     assert launches == {("out-of-bounds", 2), ("lds-race", 3), ("undefined-lds", 3)}
-    assert any(line.startswith("luthier: launch 2, kernel add(int*, int): ") for line in lines)
+    assert any(line.startswith("luthier: launch 2: out-of-bounds: ") for line in lines)
 
 
 def test_a_race_has_the_lines_of_both_parties(told):

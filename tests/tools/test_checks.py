@@ -37,7 +37,7 @@ def test_what_is_outside_of_arrays_is_what_strict_mode_finds(target):
     first = told["first"][0]
     assert (first["workgroup"], first["lane"], first["size"]) == ([0, 0, 0], 120 % (64 if target.startswith("gfx9") else 32), 4)
     assert first["wave"] == 120 // (64 if target.startswith("gfx9") else 32)
-    assert first["place"] == "0 bytes behind the end of argument 0 'out'" and first["line"] == "past_end.hip:3"
+    assert first["place"] == "0 bytes past the end of argument 0 'out'" and first["line"] == "past_end.hip:3"
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -11,7 +11,7 @@ use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use luthier_emulator::{Finding, SourceFrame};
+use luthier_emulator::{Finding, Reached, SourceFrame};
 use serde_json::{Value, json};
 
 use crate::log::say;
@@ -96,27 +96,44 @@ impl Account {
         self.word(CHECKED).fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Strict mode has found something; `line` says what, for people. Whether it is written down.
-    pub fn finding(&self, gpu: u32, launch: u64, finding: &Finding, line: &str) -> bool {
+    /// Strict mode has found something. Whether it is written down.
+    pub fn finding(&self, told: &Told) -> bool {
         if self.word(FINDINGS).fetch_add(1, Ordering::Relaxed) >= MOST {
             return false;
         }
-        let mut text = described(gpu, launch, finding, line).to_string();
+        let mut text = described(told).to_string();
         text.push('\n');
         // In one piece: others write there as well. What does not fit on the machine is counted.
         (&self.file).write(text.as_bytes()).is_ok_and(|written| written == text.len())
     }
 }
 
-fn described(gpu: u32, launch: u64, f: &Finding, line: &str) -> Value {
+/// What strict mode has found, and where.
+pub struct Told<'a> {
+    pub gpu: u32,
+    pub launch: u64,
+    pub finding: &'a Finding,
+    /// What lies at its address.
+    pub place: Option<&'a str>,
+    /// What it says, for people.
+    pub line: &'a str,
+}
+
+fn described(told: &Told) -> Value {
+    let f = told.finding;
     let other =
         f.other.as_ref().map(|o| json!({"pc": o.pc, "text": o.text, "wave": o.wave, "source": sources(&o.source)}));
     json!({
-        "process": std::process::id(), "gpu": gpu, "launch": launch, "kind": f.kind.name(), "kernel": f.kernel, "pc": f.pc,
-        "text": f.text, "workgroup": f.workgroup, "wave": f.wave, "lane": f.lane, "address": f.address,
+        "process": std::process::id(), "gpu": told.gpu, "launch": told.launch, "kind": f.kind.name(), "kernel": f.kernel,
+        "pc": f.pc, "text": f.text, "workgroup": f.workgroup, "wave": f.wave, "lane": f.lane, "address": f.address,
         "message": f.message, "other": other, "original_pc": f.original_pc, "source": sources(&f.source),
-        "count": f.extent.count, "line": line,
+        "count": f.extent.count, "lowest": reached(f.extent.lowest), "highest": reached(f.extent.highest),
+        "place": told.place, "line": told.line,
     })
+}
+
+fn reached(end: Option<Reached>) -> Option<Value> {
+    end.map(|at| json!({"address": at.address, "workgroup": at.workgroup, "wave": at.wave, "lane": at.lane}))
 }
 
 fn sources(frames: &[SourceFrame]) -> Value {

@@ -15,7 +15,7 @@ from ..instrumenting.tool import AnyTool, Tool
 from ..instrumenting.toolset import Toolset
 from ..objects.code_object import CodeObject, no_kernel
 from ..reports import spool
-from ..reports.findings import Finding
+from ..reports.findings import Finding, in_lds
 from ..reports.report import Report
 from .arguments import Packed, Place, Signature, check_workgroup
 from .instrumented import FULL, ORIGINAL, Instrumented, Variant
@@ -23,7 +23,7 @@ from .launching import Launch, LaunchKeywords, launch_of, launches, warn_of_smal
 from .observe import Events, Session, Trace, request
 from .printing import may_print
 from .results import RunResult
-from .where import explained, farthest, in_lds, place_of, source_text
+from .where import explained, farthest, place_of, source_text
 
 if TYPE_CHECKING:
     import numpy

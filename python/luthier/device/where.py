@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import DeviceError
+from ..reports.findings import in_lds
 from .arguments import Place
 
 #: An address so far behind a buffer is still said to be past its end.
 _NEAR = 1 << 16
 _NULL = 1 << 12
-#: What LDS has fewer bytes than, and below which nothing is allocated.
-_LOWEST = 1 << 20
-_IN_LDS = ("lds-race", "lds-bounds", "undefined-lds", "undefined-lds-read")
 
 
 def place_of(address: int, places: Sequence[Place]) -> str | None:
@@ -33,12 +31,6 @@ def place_of(address: int, places: Sequence[Place]) -> str | None:
         nearest = min(before, key=lambda p: p.address - address)
         return f"{nearest.address - address:,} bytes before {nearest}"
     return None
-
-
-def in_lds(finding: dict[str, Any]) -> bool:
-    """Whether a finding's addresses are offsets in LDS. Of a missing wait they may be either; memory is not that low."""
-    address = finding["address"]
-    return finding["kind"] in _IN_LDS or finding["kind"] == "missing-wait" and address is not None and address < _LOWEST
 
 
 def farthest(finding: dict[str, Any], places: Sequence[Place]) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from ..errors import ArgumentError, CaseError, DeviceError
 from ..instrumenting.channels import Reader
 from ..instrumenting.options import Instrumenting
 from ..instrumenting.toolset import Toolset
-from ..reports.findings import Finding
+from ..reports.findings import Finding, in_lds
 from .case import Case, Region
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ class Stage:
         return self.device.core.read(region.address, region.size)
 
     def _finding(self, found: dict[str, Any]) -> Finding:
-        from ..device.where import farthest, in_lds, place_of, source_text
+        from ..device.where import farthest, place_of, source_text
 
         finding = Finding(found)
         address = finding["address"]

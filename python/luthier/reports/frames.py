@@ -15,13 +15,20 @@ _INSTALLED = ("/usr/include/", "/usr/lib/", "/usr/local/lib/", "/opt/", "/site-p
 Frame = Mapping[str, Any]
 
 
-def chain(finding: Mapping[str, Any]) -> list[Frame]:
-    """The inlined calls that lead to the instruction, the user's innermost frame first, then those that called it, then what
-    it called. Empty for code without line numbers."""
+def split(finding: Mapping[str, Any]) -> tuple[list[Frame], list[Frame]]:
+    """The user's innermost frame and those that called it, from the inside out; and what it called, from the user's on inwards. Both
+    are empty for code without line numbers."""
     frames: Sequence[Frame] = finding.get("source") or ()
     known = [frame for frame in frames if frame["file"] and frame["line"]]
     mine = next((i for i, frame in enumerate(known) if not is_installed(frame["file"])), 0)
-    return [*known[mine:], *known[:mine]]
+    return known[mine:], known[:mine][::-1]
+
+
+def chain(finding: Mapping[str, Any]) -> list[Frame]:
+    """The inlined calls that lead to the instruction, the user's innermost frame first, then those that called it, then what
+    it called. Empty for code without line numbers."""
+    own, called = split(finding)
+    return [*own, *called[::-1]]
 
 
 def is_installed(file: str) -> bool:

@@ -148,7 +148,7 @@ class BoundsCheck(WaveTool):
             return f"{near.start - address:,} bytes in front of {near.what}"
         if address < near.end:
             return f"{near.end - address:,} bytes in front of the end of {near.what}"
-        return f"{address - near.end:,} bytes behind the end of {near.what}"
+        return f"{address - near.end:,} bytes past the end of {near.what}"
 
     def on_exit(self, report: lt.Report) -> None:
         if self.is_process or incomplete(self, report):

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..reports.findings import address, who
 from ..reports.frames import chain, relative, shown
 from .policy import Judged
-
-#: LDS is smaller, and device memory begins above.
-_LOWEST = 1 << 20
-_IN_LDS = ("lds-race", "lds-bounds", "undefined-lds", "undefined-lds-read")
 
 
 def message(judged: Judged) -> str:
@@ -30,19 +27,6 @@ def message(judged: Judged) -> str:
     if judged.times > 1:
         text += f"; found {judged.times:,} times"
     return text
-
-
-def who(finding: Mapping[str, Any]) -> str:
-    """Which lane it was."""
-    lane = f" lane {finding['lane']}" if finding.get("lane") is not None else ""
-    return f"workgroup ({', '.join(map(str, finding['workgroup']))}) wave {finding['wave']}{lane}"
-
-
-def address(finding: Mapping[str, Any]) -> str:
-    """``address 0x...``, or an offset in LDS."""
-    at = finding["address"]
-    is_lds = finding["kind"] in _IN_LDS or finding["kind"] == "missing-wait" and at < _LOWEST
-    return f"{'LDS offset' if is_lds else 'address'} {at:#x}"
 
 
 def other(finding: Mapping[str, Any]) -> str | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 
 from ..base.text import printable
-from ..reports.findings import finding_text, times
+from ..reports.findings import address, finding_text, times, who
 from ..reports.frames import chain, line_text, shown
 from .policy import Judged, Standing, Verdict
-from .sentence import address, other, who
+from .sentence import other
 
 #: Of a finding's kind: red where it makes the command fail, yellow where it is told only.
 _COLORS = {Standing.FAILS: "\x1b[1;31m", Standing.TOLD: "\x1b[1;33m"}

@@ -23,7 +23,7 @@ impl Memory {
             let what = name(start, b.asked, b.node, b.kind);
             return match b.mapped & bit {
                 _ if address >= start + b.asked => {
-                    format!("{} bytes behind the end of {what}", address - (start + b.asked))
+                    format!("{} bytes past the end of {what}", address - (start + b.asked))
                 }
                 0 => format!("{} bytes into {what}, which this GPU has no access to", address - start),
                 _ => format!("{} bytes into {what}", address - start),
@@ -61,7 +61,7 @@ impl Memory {
         let ahead = after.map(|a| (a.0 - address, a)).filter(|(far, _)| *far < 1 << 30);
         match (behind, ahead) {
             (Some((far, b)), ahead) if ahead.is_none_or(|(other, _)| far <= other) => {
-                format!("{far} bytes behind the end of {}", name(b.0, b.1, b.2, b.3))
+                format!("{far} bytes past the end of {}", name(b.0, b.1, b.2, b.3))
             }
             (_, Some((far, a))) => format!("{far} bytes before {}", name(a.0, a.1, a.2, a.3)),
             _ => "near nothing that was allocated".into(),

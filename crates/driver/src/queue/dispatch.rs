@@ -14,6 +14,7 @@ use luthier_loader::descriptor::Generation;
 use super::aql::{Trouble, code};
 use super::watch::Patience;
 use super::{Queue, blit, fault, signal};
+use crate::account::Told;
 use crate::card;
 use crate::log::{log, say};
 
@@ -116,8 +117,10 @@ pub fn run(queue: &Queue, given: &luthier_abi::Packet, address: u64) -> Result<(
     );
     for finding in &report.findings {
         let near = |address| gpu.view.memory.describe(address, gpu.view.node);
-        let line = crate::report::finding(number, of_program, finding, near);
-        let kept = gpu.account().is_some_and(|account| account.finding(gpu.number(), number, finding, &line));
+        let place = crate::report::place(finding, near);
+        let line = crate::report::finding(number, of_program, finding, place.as_deref());
+        let told = Told { gpu: gpu.number(), launch: number, finding, place: place.as_deref(), line: &line };
+        let kept = gpu.account().is_some_and(|account| account.finding(&told));
         if !(kept && gpu.config().keep_findings) {
             say(&line);
         }
