@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 
+import pytest
 import rocm
 
 import luthier as lt
+from luthier.agent.calls import Call
+from luthier.agent.functions import functions
+from luthier.tools.streams import Streams, copied
 from luthier.views.perfetto import Timeline
 
 
@@ -53,8 +58,80 @@ def test_a_programs_launches_and_calls_have_times_in_their_order(tmp_path):
     data = json.loads(path.read_text())
     check_trace_events(data)
     drawn = [e["name"] for e in data["traceEvents"] if e["ph"] == "X"]
-    assert sorted(drawn) == sorted([*names, *(x["kernel"] for x in whole["launches"])])
+    copies = [f"{copy['direction']}, {copy['bytes']:,} bytes" for copy in whole["copies"]]
+    assert sorted(drawn) == sorted([*names, *copies, *(x["kernel"] for x in whole["launches"])])
+    assert len(copies) == sum(name.startswith(("hipMemcpy", "hipMemset")) for name in names) > 0
     assert [e["args"]["value"] for e in data["traceEvents"] if e["ph"] == "C"] == [1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("runtime", ["5", "7"])
+def test_launches_and_copies_have_their_streams(runtime, tmp_path):
+    """Six streams, each with five rounds of a copy to the device, a launch and a copy back, as tests/hip/streams.hip makes them."""
+    rocm.need()
+    program, options = (rocm.hip7("streams"), {"rocm": rocm.need_rocm7()}) if runtime == "7" else (rocm.hip("streams"), {})
+    tool = f"launches:perfetto={tmp_path / 'line.json'}"
+    done = lt.trace([program, "several"], [tool], mock="gfx90a", capture=True, **options)
+    assert done.status == 0, done.stderr
+    whole = next(told for told in done.results("launches") if "calls" in told)
+    launches = [told for told in whole["launches"] if "increment" in told["kernel"]]
+    assert Counter(told["stream"] for told in launches) == {f"stream {n}": 5 for n in range(1, 7)}
+    assert all(told["queue"] >= 1 for told in launches)
+    copies = Counter((copy["stream"], copy["direction"], copy["bytes"]) for copy in whole["copies"])
+    both = ("host to device", "device to host")
+    assert copies == {(f"stream {n}", direction, 4 * 3001): 5 for n in range(1, 7) for direction in both}
+    # A stream's calls and launches come in their order.
+    calls = [call for call in whole["calls"] if call["name"] in ("hipMemcpyAsync", "hipLaunchKernel")]
+    assert [call["name"] for call in calls] == ["hipMemcpyAsync", "hipLaunchKernel", "hipMemcpyAsync"] * 30
+    (path,) = tmp_path.glob("line.*.json")
+    data = json.loads(path.read_text())
+    check_trace_events(data)
+    tracks = {e["tid"]: e["args"]["name"] for e in data["traceEvents"] if e["name"] == "thread_name"}
+    drawn = Counter(tracks[e["tid"]] for e in data["traceEvents"] if e["ph"] == "X")
+    for n in range(1, 7):
+        assert drawn[f"launches, stream {n}"] == 5 and drawn[f"copies, stream {n}"] == 10
+
+
+class Memory:
+    """What calls read of a process, for streams' handles."""
+
+    def __init__(self, words: dict[int, int]):
+        self.words = words
+
+    def read(self, address: int, size: int) -> bytes:
+        return self.words[address].to_bytes(8, "little")[:size]
+
+
+def call(name: str, *words: int, memory: Memory | None = None) -> Call:
+    return Call(next(f for f in functions() if f.name == name), 1, 7, memory or Memory({}), list(words))
+
+
+@pytest.mark.parametrize(
+    "name, words, direction, size",
+    [
+        ("hipMemcpy", (1, 2, 100, 2), "device to host", 100),
+        ("hipMemcpyDtoDAsync", (1, 2, 64, 5), "device to device", 64),
+        ("hipMemcpy2DAsync", (1, 8, 2, 8, 6, 5, 4, 9), "as the pointers say", 30),
+        ("hipMemcpyPeer", (1, 0, 2, 1, 12), "device to device", 12),
+        ("hipMemset", (1, 0, 40), "fill", 40),
+        ("hipMemsetD32Async", (1, 0, 10, 5), "fill", 40),
+        ("hipMemsetD16", (1, 0, 10), "fill", 20),
+        ("hipMemcpy3D", (1,), "as the pointers say", None),
+    ],
+)
+def test_copies_have_their_bytes_and_direction(name, words, direction, size):
+    assert copied(call(name, *words)) == {"direction": direction, "bytes": size}
+
+
+def test_streams_are_named_in_the_order_in_which_they_are_made():
+    streams, memory = Streams(), Memory({0x10: 0xAAA0, 0x20: 0xBBB0, 0x30: 0xAAA0})
+    streams.made(call("hipStreamCreate", 0x10, memory=memory))
+    streams.made(call("hipStreamCreateWithFlags", 0x20, 1, memory=memory))
+    of = [streams.of(call("hipMemcpyAsync", 1, 2, 3, 1, handle)) for handle in (0xBBB0, 0xAAA0, 0, 2, 0xCCC0)]
+    assert of == ["stream 2", "stream 1", "default stream", "stream of the thread", "stream 3"]
+    streams.made(call("hipStreamCreate", 0x30, memory=memory))  # where the first one was
+    assert streams.of(call("hipStreamSynchronize", 0xAAA0)) == "stream 4"
+    assert streams.of(call("hipMemcpyAsync_spt", 1, 2, 3, 1, 0)) == "stream of the thread"
+    assert streams.of(call("hipMemcpy", 1, 2, 3, 1)) is None
 
 
 def test_a_timeline_names_each_process_and_track_once():

@@ -30,7 +30,7 @@ LOADED = {
 }  # fmt: skip
 LAUNCH = {"message": "launch", "object": 1, "kernel": 0, "slot": 0}
 LEFT = {**LAUNCH, "message": "left"}
-LAUNCHED = {"message": "launched", "slot": 0, "number": 0, "packet": [0] * 8}
+LAUNCHED = {"message": "launched", "slot": 0, "number": 0, "packet": [0] * 8, "queue": 1, "thread": 1}
 DECIDING = {**LAUNCHED, "message": "deciding", "instrumented": True}
 COMPLETED = {"message": "completed", "slot": 0, "number": 0, "start": 0, "end": 0, "answer": False}
 #: Call, function, thread, and the arguments' words; with the result, whether an answer is wanted, and how many words there are.

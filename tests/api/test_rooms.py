@@ -20,7 +20,7 @@ ROOMS = (
 
 #: The base of tools says of what types its callbacks' arguments are.
 TYPES_ONLY = {(f"instrumenting/{name}.py", room) for name in ("tool", "toolset") for room in ("agent", "device")} | {
-    (f"tools/{name}.py", "agent") for name in ("api_check", "bounds_check", "launches", "recorded")
+    (f"tools/{name}.py", "agent") for name in ("api_check", "bounds_check", "launches", "recorded", "streams")
 }
 
 

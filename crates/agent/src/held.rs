@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::flow::Signals;
 use crate::hsa::{Handle, Packet};
 use crate::session::Session;
+use crate::wrap::Source;
 
 /// Between two looks at whether something is over.
 const LOOK: Duration = Duration::from_micros(20);
@@ -23,10 +24,10 @@ pub struct Held {
 }
 
 /// Has the packets for a GPU run what they are to run; with barriers around the launches that tools look at.
-pub fn surround(session: &'static Session, agent: Handle, packets: Vec<Packet>) -> (Vec<Packet>, Vec<Held>) {
+pub fn surround(session: &'static Session, source: Source, packets: Vec<Packet>) -> (Vec<Packet>, Vec<Held>) {
     let (mut all, mut held) = (Vec::with_capacity(packets.len()), Vec::new());
     for mut packet in packets {
-        let followed = if packet.is_dispatch() { session.direct(agent, &mut packet) } else { None };
+        let followed = if packet.is_dispatch() { session.direct(source, &mut packet) } else { None };
         let signals = followed.and_then(|_| Some((closed(session)?, [closed(session)?, closed(session)?])));
         let (Some((slot, number)), Some((reached, gates))) = (followed, signals) else {
             all.push(packet);

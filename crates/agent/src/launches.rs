@@ -6,12 +6,13 @@ use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::code::{Answer, Code, Instead, Kernel};
 use crate::complete;
-use crate::hsa::{Handle, Packet};
+use crate::hsa::Packet;
 use crate::late::Late;
 use crate::link::{Link, LinkError};
 use crate::memory::Shared;
-use crate::message::{Asked, Said};
-use crate::session::{COUNTERS, SLOTS, Session, UNSEEN, lock};
+use crate::message::{Asked, By, Said};
+use crate::session::{COUNTERS, SLOTS, Session, UNSEEN, lock, thread};
+use crate::wrap::Source;
 
 impl Session {
     fn code(&self) -> RwLockReadGuard<'_, Code> {
@@ -22,9 +23,9 @@ impl Session {
         self.code.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has a dispatch packet for a GPU run what its kernel is to run. Gives the kernel's slot and the launch's number if it is followed
+    /// Has a dispatch packet of a queue run what its kernel is to run. Gives the kernel's slot and the launch's number if it is followed
     /// to its end.
-    pub fn direct(&'static self, agent: Handle, packet: &mut Packet) -> Option<(usize, u64)> {
+    pub fn direct(&'static self, source: Source, packet: &mut Packet) -> Option<(usize, u64)> {
         let address = packet.kernel_object();
         let known = self.code().kernel(address);
         let Some(kernel) = known.or_else(|| self.ask(address)) else {
@@ -36,11 +37,12 @@ impl Session {
         let number = self.launches.fetch_add(1, Ordering::Relaxed);
         let mut is_told = false;
         if self.wants.decide && (kernel.instead.is_some() || chosen) {
-            let original = self.decide(kernel.slot, number, packet, instead.is_some());
+            let original = self.decide((kernel.slot, number), source, packet, instead.is_some());
             instead = kernel.instead.filter(|instead| !original && instead.fits(packet.group()));
             is_told = true;
         } else if self.wants.every_launch && chosen {
-            self.tell(&Said::Launched { slot: kernel.slot, number, packet: packet.words() }, None);
+            let by = By { queue: source.queue, thread: thread() };
+            self.tell(&Said::Launched { slot: kernel.slot, number, packet: packet.words(), by }, None);
             is_told = true;
         }
         self.count(kernel.slot, usize::from(instead.is_some()));
@@ -56,7 +58,7 @@ impl Session {
         }
         // Of what the tools have heard of, they hear the end.
         let is_followed = (instead.is_some() || is_told && self.wants.complete)
-            && complete::follow(self, agent, packet, kernel.slot, number);
+            && complete::follow(self, source.agent, packet, kernel.slot, number);
         if is_followed {
             self.count(kernel.slot, 2);
         }
@@ -71,12 +73,18 @@ impl Session {
     }
 
     /// Has the tools look at a launch and change it; whether the original is to run. `instrumented` is what the rules say.
-    fn decide(&self, slot: usize, number: u64, packet: &mut Packet, instrumented: bool) -> bool {
+    fn decide(&self, (slot, number): (usize, u64), source: Source, packet: &mut Packet, instrumented: bool) -> bool {
         if !self.is_active() {
             return !instrumented;
         }
         let mut link = lock(&self.link);
-        let said = Said::Deciding { slot, number, packet: packet.words(), instrumented };
+        let said = Said::Deciding {
+            slot,
+            number,
+            packet: packet.words(),
+            by: By { queue: source.queue, thread: thread() },
+            instrumented,
+        };
         let answer = link.say(&said, &[]).and_then(|()| match self.hear(&mut link)?.0 {
             Asked::Run { original, packet } => Ok((original, packet)),
             other => Err(LinkError::Message(format!("it says {other:?} when asked about a launch"))),

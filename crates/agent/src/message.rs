@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::calls::Made;
 
 /// Both sides have to be of one version.
-pub const VERSION: u32 = 10;
+pub const VERSION: u32 = 11;
 /// Bytes of a message, and files that come with one.
 pub const LONGEST: usize = 64 << 10;
 pub const MOST_FILES: usize = 2;
@@ -17,6 +17,13 @@ pub const MOST_FILES: usize = 2;
 pub struct Gpu {
     pub agent: u64,
     pub name: String,
+}
+
+/// Which queue a launch is put into, by its address, and the thread that does so, by the kernel's number.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct By {
+    pub queue: u64,
+    pub thread: u64,
 }
 
 /// What the agent says.
@@ -70,6 +77,8 @@ pub enum Said<'a> {
         slot: usize,
         number: u64,
         packet: [u64; 8],
+        #[serde(flatten)]
+        by: By,
     },
     /// A kernel that can run instrumented, or of whose launches tools are to hear, is about to be launched; `instrumented` is
     /// what it runs by the rules. An answer is waited for.
@@ -77,6 +86,8 @@ pub enum Said<'a> {
         slot: usize,
         number: u64,
         packet: [u64; 8],
+        #[serde(flatten)]
+        by: By,
         instrumented: bool,
     },
     /// What stands in front of a launch is over, and it has not begun. An answer is waited for.

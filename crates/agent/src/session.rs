@@ -404,7 +404,7 @@ fn set_variable(name: &str, value: &str) -> Result<(), String> {
 }
 
 /// The kernel's number of this thread.
-fn thread() -> u64 {
+pub(crate) fn thread() -> u64 {
     // SAFETY: has no conditions.
     u64::from(unsafe { libc::gettid() }.cast_unsigned())
 }

@@ -158,7 +158,9 @@ unsafe fn watched(
     if status == hsa::SUCCESS && !queue.is_null() {
         look(|session| {
             // The runtime may hand packets to us for as long as the process lives.
-            let watched = Box::leak(Box::new(WatchedQueue { agent, flow: Flow::new(size) }));
+            // SAFETY: the runtime has just written it.
+            let source = Source { agent, queue: unsafe { *queue }.addr() as u64 };
+            let watched = Box::leak(Box::new(WatchedQueue { source, flow: Flow::new(size) }));
             // SAFETY: the runtime has just written it.
             let made = unsafe { (session.runtime().intercept_register)(*queue, packets, (&raw mut *watched).cast()) };
             if made != hsa::SUCCESS {
@@ -173,9 +175,18 @@ unsafe fn watched(
     status
 }
 
+/// Where packets come from.
+#[derive(Clone, Copy)]
+pub struct Source {
+    /// The GPU.
+    pub agent: Handle,
+    /// The queue's address.
+    pub queue: u64,
+}
+
 /// A queue whose packets we see.
 struct WatchedQueue {
-    agent: Handle,
+    source: Source,
     flow: Flow,
 }
 
@@ -184,17 +195,17 @@ unsafe extern "C" fn packets(from: *const c_void, count: u64, _index: u64, watch
     let mut ours: Vec<Packet> = Vec::new();
     let mut held = Vec::new();
     // SAFETY: what was registered with this function.
-    let WatchedQueue { agent, flow } = unsafe { &*watched.cast::<WatchedQueue>() };
+    let WatchedQueue { source, flow } = unsafe { &*watched.cast::<WatchedQueue>() };
     look(|session| {
         for n in 0..count as usize {
             // SAFETY: as many as the runtime says. They may lie anywhere.
             ours.push(unsafe { from.cast::<Packet>().add(n).read_unaligned() });
         }
         if session.wants.hold {
-            (ours, held) = held::surround(session, *agent, std::mem::take(&mut ours));
+            (ours, held) = held::surround(session, *source, std::mem::take(&mut ours));
         } else {
             for packet in ours.iter_mut().filter(|packet| packet.is_dispatch()) {
-                session.direct(*agent, packet);
+                session.direct(*source, packet);
             }
         }
         flow.make_room(session, &mut ours);

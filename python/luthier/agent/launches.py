@@ -48,6 +48,10 @@ class AppLaunch(Launch):
     object: Loaded | None = None
     #: The dispatch packet's 8 words.
     packet: tuple[int, ...] = ()
+    #: The address of the HSA queue that it was put into.
+    queue: int = 0
+    #: The number of the thread that put it there, as the kernel knows it.
+    thread: int = 0
     #: What tools decide, and what is known later.
     fate: Fate = field(default_factory=lambda: Fate("full", [], False), repr=False, compare=False)
 

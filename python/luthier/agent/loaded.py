@@ -124,6 +124,8 @@ class Watched:
             gpu=self.object.gpu,
             object=self.object,
             packet=tuple(packet),
+            queue=said["queue"],
+            thread=said["thread"],
             fate=fate,
         )
         self.toolset.launched(launch)

@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import LuthierError
 
 #: Both sides have to be of one version.
-VERSION = 10
+VERSION = 11
 _LONGEST = 64 << 10
 _MOST_FILES = 2
 _BESIDE = socket.CMSG_SPACE(_MOST_FILES * struct.calcsize("i"))
@@ -35,8 +35,8 @@ _SAID: dict[str, dict[str, type]] = {
     "unloaded": {"object": int},
     "launch": {"object": int, "kernel": int, "slot": int},
     "left": {"object": int, "kernel": int, "slot": int},
-    "launched": {"slot": int, "number": int, "packet": list},
-    "deciding": {"slot": int, "number": int, "packet": list, "instrumented": bool},
+    "launched": {"slot": int, "number": int, "packet": list, "queue": int, "thread": int},
+    "deciding": {"slot": int, "number": int, "packet": list, "queue": int, "thread": int, "instrumented": bool},
     "begins": {"slot": int, "number": int},
     "completed": {"slot": int, "number": int, "start": int, "end": int, "answer": bool},
     "contents": {},
