@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from types import SimpleNamespace
 
 import compiled
 import kernel_cases
@@ -11,6 +12,7 @@ import pytest
 from tool_runs import TARGETS, TRITON_TARGETS, launches
 
 import luthier as lt
+from luthier.tools.repeats import repeated
 from luthier.tools.results import Value, results
 from luthier.tools.value_profile import stored
 
@@ -60,13 +62,13 @@ def expected(kind: str, parts: list[np.ndarray]) -> dict:
     return {**found, "exponents": dict(bins)}
 
 
-def profile_and_snapshots(name: str, target: str):
-    code, make, check = launches(name, target)
+def profile_and_snapshots(name: str, target: str, options: str = ""):
+    code, make, check = launches(name, target) if name != "mixed" else mixed(target)
     (launch,) = make()[:1]
     given = {"grid": launch.grid, "block": launch.block, "lds": getattr(launch, "lds", 0)}
     kernel = code.kernel(launch.kernel)
     device = lt.Device(target)
-    tool = lt.tools.load("value_profile")
+    tool = lt.tools.load(f"value_profile{options}")
     told = device.load_alone(code, launch.kernel, [tool]).run(launch.kernel, args=launch.args, **given)
     check([launch])
     seen = device.load(code).trace(
@@ -108,6 +110,115 @@ def test_profiles_are_those_of_the_registers(name, target):
             assert want["least"] == want["greatest"] and not want["nan"]
 
 
+MIXED = """
+typedef f16 f16x2 __attribute__((ext_vector_type(2)));
+__attribute__((noinline, device)) double twice(double x) { return x + x; }
+KERNEL mixed(double *out, f16x2 *halves, const double *a, const f16x2 *b) {
+    u32 i = global_x();
+    double x = a[i];
+    f16x2 y = b[i];
+    for (u32 k = 0; k < i % 5; ++k) { x = x * a[k] + 0.5; y = y * b[k]; }
+    x = twice(x);
+    out[i] = x > 100.0 ? twice(1.0) : twice(x);
+    halves[i] = y;
+}
+"""
+
+
+def mixed(target: str):
+    """Doubles, packed halves, and a loop that lanes leave one after another."""
+
+    def make():
+        rng = np.random.default_rng(7)
+        args = [np.zeros(128), np.zeros(256, "f2"), rng.choice([0, 1, 2.5], 128), rng.choice([1, 2, -1], 256).astype("f2")]
+        return [SimpleNamespace(kernel="mixed", grid=(128, 1, 1), block=(64, 1, 1), args=args)]
+
+    def check(made):
+        _, _, a, b = make()[0].args
+        b = b.reshape(128, 2)
+        x, y = a.copy(), b.copy()
+        for k in range(5):
+            goes = np.arange(128) % 5 > k
+            x, y = np.where(goes, x * a[k] + 0.5, x), np.where(goes[:, None], y * b[k], y)
+        np.testing.assert_array_equal(made[0].args[0], np.where(x + x > 100, 2, 4 * x))
+        np.testing.assert_array_equal(made[0].args[1].reshape(128, 2), y)
+
+    return lt.CodeObject.open(compiled.build(MIXED, target)), make, check
+
+
+AGAIN = [(k, t) for t in TARGETS for k in ("matmul", "collatz", "call", "histogram", "mixed")]
+AGAIN += [(f"triton-{k}", t) for k in ("softmax_f32", "matmul_f16_64") for t in TRITON_TARGETS]
+
+
+@pytest.mark.parametrize(("name", "target"), AGAIN)
+@pytest.mark.filterwarnings("ignore::luthier.RejectedWarning")
+def test_repeats_are_those_of_the_registers(name, target):
+    """A value counts if its lane has been at the instruction before, and repeats if the register's bits are what they were then."""
+    told, snapshots, kernel = profile_and_snapshots(name, target, ":repeats=yes")
+    instrs = {i.address: i for i in kernel.instructions}
+    last: dict[tuple, int] = {}
+    want = {int(a, 0): [0, 0] for a in told["instructions"]}
+    for before, after in zip(snapshots, snapshots[1:]):
+        instr = instrs[before.pc]
+        if instr.address not in want:
+            continue
+        assert (before.workgroup, before.wave) == (after.workgroup, after.wave)
+        values = stored(instr) if instr.is_store else results(instr)
+        registers = before.registers if instr.is_store else after.registers
+        for lane in (n for n in range(64) if (before.registers.exec >> n) & 1):
+            for n, value in enumerate(values):
+                first, width = value.register.place[1], 2 if value.kind == "f64" else 1
+                bits = sum(int(registers.vgprs[first + k][lane]) << 32 * k for k in range(width)) >> value.shift
+                bits &= 0xFFFF if value.kind in ("f16", "bf16") else (1 << 32 * width) - 1
+                key = (before.workgroup, before.wave, instr.address, n, lane)
+                if key in last:
+                    want[instr.address][0] += 1
+                    want[instr.address][1] += last[key] == bits
+                last[key] = bits
+    unknown = [a for a, about in told["instructions"].items() if about["again"] is None]
+    for address, (again, repeats) in want.items():
+        about = told["instructions"][f"{address:#x}"]
+        if about["again"] is not None:
+            assert (about["again"], about["repeats"]) == (again, repeats), instrs[address].text
+    assert len(unknown) < len(want) / 2
+    assert not unknown or name == "triton-matmul_f16_64"
+    again, repeats = (sum(both) for both in zip(*want.values()))
+    assert name not in ("matmul", "collatz", "mixed") or 0 < repeats < again
+
+
+def test_what_may_run_again_is_in_loops_and_functions():
+    """Blocks in front of and behind loops, of the kernel itself, run once."""
+    code = lt.CodeObject.open(compiled.build(TWO_LOOPS, "gfx942", flags=("-O1",)))
+    kernel = code.kernel("loops")
+    device = lt.Device("gfx942")
+    counts = device.load(code).trace("loops", grid=64, block=64, args=[np.zeros(64, "f4"), np.ones(64, "f4"), 5]).counts
+    again = {a for f in kernel.functions for a in repeated(kernel, f)}
+    often = {i.block.address for i in kernel.instructions if counts.get(i.address, 0) > 1}
+    once = {b.address for b in kernel.blocks} - again
+    assert often and often <= again and kernel.blocks[0].address in once and len(once) >= 2
+
+
+def test_groups_and_repeats_go_together():
+    code, make, check = launches("matmul", "gfx90a")
+    (launch,) = make()[:1]
+    block, alone = launch.block, []
+    for grid, options in (((block[0], *block[1:]), ""), (launch.grid, ",groups=1")):
+        given = {"grid": grid, "block": block, "lds": getattr(launch, "lds", 0), "args": make()[0].args}
+        told = lt.Device("gfx90a").run(code, launch.kernel, tools=[f"value_profile:repeats=yes{options}"], **given)
+        alone.append({a: t["again"] for a, t in told.tools["value_profile"]["instructions"].items()})
+    assert alone[0] == alone[1] and sum(alone[0].values())
+
+
+TWO_LOOPS = """
+KERNEL loops(float *out, const float *a, int n) {
+    u32 i = global_x();
+    float x = a[i];
+    for (int k = 0; k < n; ++k) { x = x * 0.5f + a[i + k - k]; __asm__ volatile("" : "+v"(x)); }
+    x += 3.0f;
+    for (int k = 0; k < n; ++k) { x = x * x; __asm__ volatile("" : "+v"(x)); }
+    out[i] = x;
+}
+"""
 SOURCE = """
 KERNEL odd(float *out, const float *a) { u32 i = global_x(); float x = a[i]; out[i] = x * x + 0.0f * x; }
 """

@@ -1,8 +1,9 @@
 """value_profile: which values instructions give, load and store: their range, zeros, exponents, and whether lanes differ.
 
 ``results=no``, ``loads=no`` and ``stores=no`` leave these out. ``groups=N`` looks at the values of the first N workgroups (in x, y and
-z, x fastest) of each launch only: kernels that run for long end in their time. What is loaded and stored, and integers, are told as words of 32
-bits without a sign; floats by the operation's type.
+z, x fastest) of each launch only: kernels that run for long end in their time. ``repeats=yes`` has each lane remember every value until
+it comes to the instruction again, and counts those that are the same then. What is loaded and stored, and integers, are told as words of
+32 bits without a sign; floats by the operation's type.
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ import luthier as lt
 from luthier.tools.accesses import value_words
 from luthier.tools.extremes import lower_to, raise_to
 from luthier.tools.lanes import as_json, incomplete, place_of
+from luthier.tools.repeats import Repeats, repeated
 from luthier.tools.results import Value, results
 from luthier.tools.waves import is_first
 
 #: How hooks are told the kind of a number.
 KINDS = {"b32": 0, "f32": 1, "f16": 2, "bf16": 3}
-#: Numbers of an instruction: waves, values, zeros, values as the first lane's, waves whose lanes all agree, NaNs, least, greatest.
-_STATS = 8
+#: Numbers of an instruction: waves, values, zeros, values as the first lane's, waves whose lanes all agree, NaNs, least, greatest, values
+#: of lanes that have had one there before, those that are the same as that.
+_STATS = 10
 #: Bits of a word, exponents of f32, or of f64 by eights, then f64's smallest and its infinities and NaNs.
 _BINS = 258
 
@@ -92,17 +95,22 @@ class ValueProfile(lt.Tool):
     those that the wave's first active lane has, too; ``uniform`` the waves in which all lanes agree. ``least`` and ``greatest``
     leave NaNs out. ``constant``: all values ever seen are one. ``exponents`` counts floats by their exponent of two (of f64 by
     eights; zeros and what is smaller than normal numbers are under ``"zero"``, infinities and NaNs under ``"special"``), words
-    by how many bits they take."""
+    by how many bits they take. With ``repeats=yes`` also ``again``, the values of lanes that have been at the instruction before,
+    and ``repeats``, those of them that are what the lane had then; both are None where registers and scratch have no room for what
+    lanes had."""
 
     one_code_object = True  # what it knows of a kernel goes by addresses
 
     #: Whether the wave is one to look at.
     looks = lt.WaveState(lt.u32)
 
-    def __init__(self, results: bool = True, loads: bool = True, stores: bool = True, groups: int = 0) -> None:
+    def __init__(
+        self, results: bool = True, loads: bool = True, stores: bool = True, groups: int = 0, repeats: bool = False
+    ) -> None:
         if groups < 0:
             raise lt.ToolError(f"value_profile: groups={groups}: a number of workgroups, or 0 for all")
         self.results, self.loads, self.stores, self.groups = results, loads, stores, groups
+        self.repeats = Repeats(self.looks) if repeats else None
         self.seen: set[int] = set()  # addresses of functions: kernels may share them
         self.watched: list[tuple[lt.Instruction, str, lt.DeviceArray, lt.DeviceArray, int]] = []
         self.unseen: list[int] = []
@@ -111,7 +119,7 @@ class ValueProfile(lt.Tool):
     def begins(looks: lt.inout[lt.u32], groups: lt.u32):
         row = lt.workgroup_id_y() + lt.num_workgroups_y() * lt.workgroup_id_z()
         number = lt.workgroup_id_x() + lt.num_workgroups_x() * row
-        looks += lt.u32(number < groups)
+        looks += lt.u32(groups == 0 or number < groups)
 
     @lt.hook
     def look_at_some(
@@ -134,8 +142,11 @@ class ValueProfile(lt.Tool):
         look_at_double(stats, bins, bits)
 
     def on_kernel(self, kernel: lt.Kernel) -> None:
+        if self.groups or self.repeats is not None:
+            kernel.insert_at_entry(self.begins, self.looks, self.groups)
         functions = [f for f in kernel.functions if f.address not in self.seen]
         self.seen.update(f.address for f in functions)
+        comes_again = {a for f in functions for a in repeated(kernel, f)} if self.repeats is not None else set()
         looked_at: list[tuple[lt.Instruction, list[Value], bool]] = []
         for instr in (i for f in functions for i in f.instructions if i.works_for == "lane" or i.is_matrix):
             if instr.is_store and not instr.is_atomic:
@@ -150,11 +161,9 @@ class ValueProfile(lt.Tool):
                 looked_at.append((instr, found, is_behind))
         if not looked_at:
             return
-        beginning = [0, 0, 0, 0, 0, 0, (1 << 64) - 1, 0] * len(looked_at)
+        beginning = [0, 0, 0, 0, 0, 0, (1 << 64) - 1, 0, 0, 0] * len(looked_at)
         stats = lt.DeviceArray(lt.u64, _STATS * len(looked_at), init=beginning, name=f"stats.{kernel.name}")
         bins = lt.DeviceArray(lt.u64, _BINS * len(looked_at), name=f"bins.{kernel.name}")
-        if self.groups:
-            kernel.insert_at_entry(self.begins, self.looks, self.groups)
         some = (self.looks,) if self.groups else ()
         word, double = (self.look_at_some, self.look_at_some_doubles) if self.groups else (self.look, self.look_double)
         for n, (instr, values, is_behind) in enumerate(looked_at):
@@ -165,14 +174,20 @@ class ValueProfile(lt.Tool):
                     insert(instr, double, *places)
                 else:
                     insert(instr, word, *places, KINDS[value.kind], value.shift)
+            if self.repeats is not None and instr.block.address in comes_again:
+                self.repeats.watch(kernel, instr, values, is_behind, stats, _STATS * n + 8)
             self.watched.append((instr, values[0].kind, stats, bins, n))
 
     def on_exit(self, report: lt.Report) -> None:
-        if incomplete(self, report):
+        # What lanes have no room to remember is told of each instruction; all else has to be there.
+        forgotten = self.repeats.rejected(self.rejected) if self.repeats is not None else {}
+        if incomplete(self, report, besides=forgotten):
             return
         found: dict[lt.Instruction, dict[str, Any]] = {}
         for instr, kind, stats, bins, n in self.watched:
-            waves, values, zeros, same, uniform, nans, least, greatest = map(int, stats[_STATS * n : _STATS * n + _STATS])
+            waves, values, zeros, same, uniform, nans, least, greatest, again, repeats = map(
+                int, stats[_STATS * n : _STATS * n + _STATS]
+            )
             if not waves:
                 continue
             some = values > nans
@@ -183,23 +198,30 @@ class ValueProfile(lt.Tool):
                 "constant": least == greatest and not nans,
                 "exponents": {_exponent(kind, int(b)): int(counted[b]) for b in counted.nonzero()[0]},
             }  # fmt: skip
+            if self.repeats is not None:
+                is_told = instr not in forgotten.values()
+                found[instr] |= {"again": again if is_told else None, "repeats": repeats if is_told else None}
         report.result = {
             "instructions": as_json({i.address: told for i, told in found.items()}),
             "not seen": [f"{address:#x}" for address in self.unseen],
         }
         rows = [
             (f"{i.address:#x}", i.text, place_of(i), t["kind"], t["values"], t["zeros"], t["uniform"], t["waves"], t["nan"],
-             "" if t["least"] is None else f"{t['least']:g}", "" if t["greatest"] is None else f"{t['greatest']:g}")
+             "" if t["least"] is None else f"{t['least']:g}", "" if t["greatest"] is None else f"{t['greatest']:g}", *_of_repeats(t))
             for i, t in found.items()
         ]  # fmt: skip
         headers = ("address", "instruction", "line", "kind", "values", "zeros", "uniform", "waves", "NaN", "least", "greatest")
-        report.table("value_profile", rows, headers)
+        report.table("value_profile", rows, (*headers, "again", "repeats") if self.repeats is not None else headers)
         for title, name, about in (
             ("zeros", "zeros", "values that are zero"),
             ("as first", "same", "values as the first lane's"),
         ):
             shares = {i.address: round(100 * t[name] / t["values"], 1) if t["values"] else 0 for i, t in found.items()}
             report.column(title, shares, unit="%", combine="max", about=about)
+        if self.repeats is not None:
+            shares = {i.address: round(100 * t["repeats"] / t["again"], 1) for i, t in found.items() if t["again"]}
+            about = "values as the lane had them the time before, of those of lanes that had been there"
+            report.column("repeats", shares, unit="%", combine="max", about=about)
 
 
 def stored(instr: lt.Instruction) -> list[Value] | None:
@@ -208,6 +230,12 @@ def stored(instr: lt.Instruction) -> list[Value] | None:
     if not words or any(w is None for w in words):
         return None
     return [Value("b32", word) for of_place in words for word in of_place or () if isinstance(word, lt.Reg)]
+
+
+def _of_repeats(told: dict[str, Any]) -> tuple[Any, ...]:
+    if "again" not in told:
+        return ()
+    return ("no room", "") if told["again"] is None else (told["again"], told["repeats"] if told["again"] else "")
 
 
 def _number(kind: str, key: int) -> float | int:
