@@ -64,6 +64,38 @@ def costs() -> dict[str, dict]:
     return rows
 
 
+def attention() -> dict[str, dict]:
+    """The same of Triton's attention, where Triton is there: two heads of 64 rows, as it launches them."""
+    import luthier.triton
+
+    try:
+        from triton_programs.matrices import flash_attention
+    except ImportError:
+        return {}
+    luthier.triton.install(TARGET)
+
+    def once() -> tuple[int, float]:
+        start = time.process_time()
+        flash_attention(TARGET, False)
+        seconds = time.process_time() - start
+        assert luthier.triton.last is not None
+        return luthier.triton.last.instructions, seconds
+
+    once()  # Triton compiles
+    plain, seconds = min(once() for _ in range(3))
+    rows = {}
+    for name in TOOLS:
+        luthier.triton.attach(name)
+        once()
+        count, with_tool = min(once() for _ in range(3))
+        luthier.triton.detach(name)
+        rows[f"{name}, Triton attention"] = {
+            "ours": count / plain, "unit": "instructions for one", "other": with_tool / seconds,
+            "against": f"times {seconds * 1e3:.2f} ms at work, the host's included",
+        }  # fmt: skip
+    return rows
+
+
 SOURCE = """KERNEL many(const float *a, float *out, u32 n) {
     u32 i = global_x(); float s = 0; for (u32 k = 0; k < n; k++) s += a[i + k]; out[i] = s; }"""
 
@@ -104,14 +136,14 @@ def annotated(path: Path) -> dict[str, dict]:
 
 def measured(path: Path) -> dict[str, dict]:
     """All rows."""
-    return {**trace(), **annotated(path), **costs()}
+    return {**trace(), **annotated(path), **costs(), **attention()}
 
 
 if __name__ == "__main__":
     from luthier.cli.tables import show
 
     WORK.mkdir(parents=True, exist_ok=True)
-    parts = {"trace": trace, "costs": costs}
+    parts = {"trace": trace, "costs": costs, "attention": attention}
     if len(sys.argv) > 1 and sys.argv[1] not in parts:
         rows = annotated(Path(sys.argv[1]))
     else:
