@@ -17,7 +17,7 @@ pub struct Coverage {
 pub fn coverage(target: Target) -> Vec<Coverage> {
     let mut all: BTreeMap<&'static str, Option<String>> = BTreeMap::new();
     for info in target.opcodes() {
-        let mut builder = Builder::new(Limits { vgprs: 256, agprs: 256, vgpr_block: 0 }, 0);
+        let mut builder = Builder::new(Limits::WHOLE, 0);
         let refusal = builder.instruction(&sample(info), 0, 0).err();
         let known = all.entry(info.base).or_default();
         if known.is_none() {

@@ -411,6 +411,7 @@ impl Dispatch {
         w.clear_registers();
         let limits = self.facts.registers(&self.descriptor);
         (w.vgpr_block, w.allocated) = (limits.vgpr_block, limits.vgpr_block);
+        w.first_agpr = limits.first_agpr;
         w.vgprs = if limits.vgpr_block != 0 { limits.vgprs } else { limits.vgprs.max(rows::AGPR) };
         w.mode = self.mode();
         w.generation = self.facts.generation();

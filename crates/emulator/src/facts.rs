@@ -6,6 +6,7 @@ use luthier_isa::{Generation, Mode, Target, Wave};
 use luthier_loader::{KernelDescriptor, TargetId, descriptor};
 
 use crate::lower::Limits;
+use crate::wave::rows;
 use crate::wave::scalar;
 
 /// The processors that the device can be.
@@ -175,18 +176,18 @@ impl Facts {
     pub fn registers(&self, kernel: &KernelDescriptor) -> Limits {
         let generation = self.descriptor_generation();
         let total = kernel.vgpr_count(generation);
-        let (vgprs, agprs) = match self.target {
+        let (vgprs, agprs, first_agpr) = match self.target {
             // A second file of the same size.
-            Target::Gfx908 => (total, total),
+            Target::Gfx908 => (total, total, rows::AGPR),
             _ if generation == descriptor::Generation::Gfx90a => {
                 let offset = kernel.accum_offset();
-                (offset.min(total), total.saturating_sub(offset))
+                (offset.min(total), total.saturating_sub(offset), offset as u16)
             }
-            _ => (total, 0),
+            _ => (total, 0, rows::AGPR),
         };
         let vgprs = vgprs.min(self.target.vgprs().into()) as u16;
         let vgpr_block = if self.is_dynamic(kernel) { VGPR_BLOCK } else { 0 };
         let vgprs = if vgpr_block != 0 { VGPR_BLOCK * VGPR_BLOCKS } else { vgprs };
-        Limits { vgprs, agprs: agprs.min(256) as u16, vgpr_block }
+        Limits { vgprs, agprs: agprs.min(256) as u16, vgpr_block, first_agpr }
     }
 }

@@ -165,7 +165,7 @@ impl Registers {
         Registers {
             sgprs: w.s[..sgprs].to_vec(),
             vgprs: file(rows::VGPR, vgprs),
-            agprs: file(rows::AGPR, agprs),
+            agprs: file(w.first_agpr, agprs),
             exec: w.exec(),
             vcc: w.s64(scalar::VCC),
             m0: w.s[usize::from(scalar::M0)],
@@ -179,7 +179,7 @@ impl Registers {
     pub(crate) fn put(&self, w: &mut Wave) {
         let sgprs = self.sgprs.len().min(if w.generation.is_gfx9_family() { 102 } else { 106 });
         w.s[..sgprs].copy_from_slice(&self.sgprs[..sgprs]);
-        let files = [(rows::VGPR, &self.vgprs), (rows::AGPR, &self.agprs)];
+        let files = [(rows::VGPR, &self.vgprs), (w.first_agpr, &self.agprs)];
         for (row, value) in files.iter().flat_map(|(first, file)| (*first..).zip(file.iter())) {
             w.row_mut(row).0 = *value;
         }

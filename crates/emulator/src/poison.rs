@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use luthier_isa::RegSet;
 
-use crate::wave::{Wave, rows, scalar};
+use crate::lower::Limits;
+use crate::wave::{Wave, scalar};
 
 /// The units that are dead before an instruction.
 #[derive(Clone, Copy, Default, Debug)]
@@ -41,17 +42,13 @@ pub struct Doses {
 }
 
 impl Doses {
-    pub fn new(dead: &Dead, pc: u64) -> Doses {
+    pub fn new(dead: &Dead, pc: u64, limits: Limits) -> Doses {
         // EXEC and MODE are state, not values; SGPRs, VCC, M0 and SCC are what code computes in.
         let code = |r: luthier_isa::Reg| match u8::try_from(r.index()).ok()? {
             code @ (0..=101 | scalar::VCC | 107 | scalar::M0 | scalar::SCC) => Some(code),
             _ => None,
         };
-        let row = |r: luthier_isa::Reg| match r {
-            r if r.is_vgpr() => Some(rows::VGPR + r.number()),
-            r if r.is_agpr() => Some(rows::AGPR + r.number()),
-            _ => None,
-        };
+        let row = |reg| limits.row_of(reg);
         let on = dead.active.iter().filter_map(row).map(|r| (r, true));
         let off = dead.inactive.iter().filter_map(row).map(|r| (r, false));
         Doses {

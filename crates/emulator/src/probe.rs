@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use luthier_isa::Inst;
 
+use crate::lower::Limits;
 use crate::observe::{Seen, Watch};
 use crate::op::{Flow, Op};
 use crate::poison::{Doses, Poison};
@@ -41,10 +42,10 @@ pub struct Probe {
 
 impl Probe {
     /// The probe of an instruction at an address (as loaded), without what strict mode checks.
-    pub fn of(probing: &Probing, inst: &Inst, pc: u64) -> Probe {
+    pub fn of(probing: &Probing, inst: &Inst, pc: u64, limits: Limits) -> Probe {
         let dead = probing.poison.as_ref().and_then(|poison| (poison.0)(pc));
         Probe {
-            dose: dead.map(|dead| Doses::new(&dead, pc)),
+            dose: dead.map(|dead| Doses::new(&dead, pc, limits)),
             seen: probing.watch.as_ref().and_then(|watch| Seen::of(watch, inst, pc)),
             checked: None,
         }

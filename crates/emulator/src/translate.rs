@@ -10,7 +10,7 @@ use luthier_isa::op::Op as IsaOp;
 use luthier_isa::{Inst, VgprMsb};
 
 use crate::code::{Block, Code, Place, Refusal};
-use crate::lower::{Builder, Ending, row_of};
+use crate::lower::{Builder, Ending};
 use crate::meets::meets;
 use crate::mem::gws;
 use crate::op::Op;
@@ -47,13 +47,13 @@ impl Code {
             }
             let number = insts.len() as u16;
             insts.push((pc, inst));
-            let mut probe = Box::new(Probe::of(self.probing(), &inst, pc));
+            let mut probe = Box::new(Probe::of(self.probing(), &inst, pc, self.limits()));
             if probe.acts() {
                 builder.ops.push(probe.op(number));
             }
             if let Some(looks) = looks {
                 let unallocated = builder.check_limits(&inst).err();
-                let check = Checked { unallocated, ..Checked::new(&inst, pc) };
+                let check = Checked { unallocated, ..Checked::new(&inst, pc, self.limits()) };
                 if !strict::has_nothing_to_do(&inst, &check, looks) {
                     checks.push(builder.ops.len());
                     builder.ops.push(Op { inst: number, ..Op::NOTHING });
@@ -116,7 +116,7 @@ impl Code {
             written.fill(!0);
         }
         inst.for_each_access(|access| {
-            if let Some(row) = row_of(access.reg).map(usize::from).filter(|_| access.access.writes())
+            if let Some(row) = self.limits().row_of(access.reg).map(usize::from).filter(|_| access.access.writes())
                 && let Some(word) = written.get_mut(row / 64)
             {
                 *word |= 1 << (row % 64);

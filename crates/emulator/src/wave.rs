@@ -30,7 +30,7 @@ impl Row {
 pub mod rows {
     /// v0; v`n` is `VGPR + n`, up to v1023 of gfx1250, which has no AGPRs.
     pub const VGPR: u16 = 0;
-    /// a0; a`n` is `AGPR + n`.
+    /// a0 where AGPRs are a file of their own (CDNA1), and the most that it can be elsewhere ([`super::Wave::first_agpr`]).
     pub const AGPR: u16 = 256;
     /// Scratch rows of the lowering: broadcast scalars, DPP and SDWA selections, results before clamp and omod.
     pub const TEMP: u16 = 1024;
@@ -154,6 +154,8 @@ pub struct Wave {
     pub barrier: Rc<Barriers>,
     /// Rows of VGPRs that an index can lead to.
     pub vgprs: u16,
+    /// The row of a0.
+    pub first_agpr: u16,
     /// VGPRs of a block, where the wave has only those that it has asked for; else 0.
     pub vgpr_block: u16,
     /// VGPRs that it has then.
@@ -211,6 +213,7 @@ impl Wave {
             lds: Rc::new(Lds::new(0)),
             barrier: Rc::default(),
             vgprs: rows::AGPR,
+            first_agpr: rows::AGPR,
             vgpr_block: 0,
             allocated: 0,
             fault: None,
@@ -237,7 +240,8 @@ impl Wave {
     /// Keeps what an instruction can change in a wave that has `vgprs` VGPRs and `agprs` AGPRs. The wave is between two
     /// instructions.
     pub fn keep(&self, vgprs: u16, agprs: u16) -> KeptRegisters {
-        let rows = (rows::VGPR..rows::VGPR + vgprs.min(rows::TEMP)).chain(rows::AGPR..rows::AGPR + agprs.min(256));
+        let agprs = self.first_agpr..self.first_agpr + agprs.min(256);
+        let rows = (rows::VGPR..rows::VGPR + vgprs.min(rows::TEMP)).chain(agprs);
         let is_set = |row: &u16| self.rows[usize::from(*row)].0.iter().any(|&value| value != 0);
         KeptRegisters {
             rows: rows.filter(is_set).map(|row| (row, self.rows[usize::from(row)])).collect(),

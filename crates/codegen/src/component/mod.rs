@@ -165,7 +165,9 @@ impl<'a> Component<'a> {
             scratch,
         };
         let allocates = instrs().any(|i| program.inst(i).info().op() == luthier_isa::op::Op::SAllocVgpr);
-        let refused = allocates.then(|| "the kernel changes its number of VGPRs as it runs (s_alloc_vgpr)".to_owned());
+        let refused = allocates
+            .then(|| "the kernel changes its number of VGPRs as it runs (s_alloc_vgpr)".to_owned())
+            .or_else(|| machine.refused(&kernels, &used));
         let looked = Looked::new(spots);
         Ok(Component { functions, kernels, used, env, looked, highest, scratch: 0, refused })
     }

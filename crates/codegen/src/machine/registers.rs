@@ -4,6 +4,7 @@
 //! are allocated, its `AMDGPUBaseInfo` (getTotalNumVGPRs, getVGPRAllocGranule, getMaxWavesPerEU).
 
 use luthier_isa::{Generation as Isa, RegSet, Target, Wave};
+use luthier_lifter::RegisterCounts;
 use luthier_loader::{Generation, Kernel, KernelDescriptor};
 
 use super::Machine;
@@ -198,6 +199,21 @@ impl Machine {
         Counts { sgprs: NUMBERED_SGPRS, vgprs, agprs }
     }
 
+    /// The component's VGPRs reach behind the kernel's ACCUM_OFFSET, where a number means an AGPR by another name.
+    fn reaches_accumulators(&self, kernel: &Kernel, used: &RegSet) -> bool {
+        Files::of(self).accumulators == Accumulators::Behind
+            && u32::from(RegisterCounts::of(used).vgprs) > kernel.descriptor.accum_offset()
+    }
+
+    /// Why nothing can be done to a component's kernels: moving ACCUM_OFFSET up would part what is one register under two
+    /// names.
+    pub fn refused(&self, kernels: &[&Kernel], used: &RegSet) -> Option<String> {
+        let names_both = RegisterCounts::of(used).agprs > 0;
+        let kernel = kernels.iter().find(|k| names_both && self.reaches_accumulators(k, used))?;
+        let offset = kernel.descriptor.accum_offset();
+        Some(format!("{} names AGPRs, and as VGPRs from v{offset} on also by another name", kernel.name))
+    }
+
     /// Registers of each file that the kernel is allocated.
     pub fn allocated(&self, kernel: &Kernel, used: &RegSet) -> Counts {
         let family = family(self);
@@ -205,7 +221,7 @@ impl Machine {
         let agprs = self.agprs(descriptor, used.iter().any(|r| r.is_agpr()));
         let unified = Files::of(self).accumulators == Accumulators::Behind;
         let mut vgprs = descriptor.vgpr_count(family);
-        if unified {
+        if unified && !self.reaches_accumulators(kernel, used) {
             // What lies behind ACCUM_OFFSET are accumulators, whether or not the code uses them.
             vgprs = (vgprs - agprs).min(descriptor.accum_offset());
         }
@@ -226,6 +242,10 @@ impl Machine {
         let highest_vgprs =
             u32::from(highest.vgprs.max(if files.accumulators == Accumulators::Beside { highest.agprs } else { 0 }));
         if files.accumulators == Accumulators::Behind {
+            // Where the kernel's own code reaches behind ACCUM_OFFSET, AGPRs of hooks have to lie behind that.
+            let reached =
+                if self.reaches_accumulators(kernel, used) { RegisterCounts::of(used).vgprs.into() } else { 0 };
+            let highest_vgprs = highest_vgprs.max(reached);
             let own_agprs = self.agprs(old, used.iter().any(|r| r.is_agpr())).max(highest.agprs.into());
             let offset = highest_vgprs.next_multiple_of(4);
             if offset > old.accum_offset() {

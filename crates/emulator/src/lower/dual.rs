@@ -4,7 +4,7 @@ use luthier_isa::op::Op as IsaOp;
 use luthier_isa::{DataType, Field, Format, Generation, Inst, Operand, OperandInfo};
 
 use super::prepare::{AndXor, Copy};
-use super::{Builder, code_of, row_of};
+use super::{Builder, code_of};
 use crate::op::{Kind, Op};
 use crate::valu;
 use crate::wave::{rows, scalar};
@@ -81,13 +81,13 @@ impl Builder {
         let mut n = 0;
         for &(operand, value) in operands {
             if operand.access.writes() {
-                dst = value.reg().and_then(|range| row_of(range.first));
+                dst = value.reg().and_then(|range| self.limits.row_of(range.first));
                 units = u16::from(operand.units.max(1));
                 continue;
             }
             // The mask of v_cndmask, where it is not VCC.
             if let (Field::Vsrc2X | Field::Vsrc2Y, Operand::Reg(range)) = (operand.field, value)
-                && row_of(range.first).is_none()
+                && self.limits.row_of(range.first).is_none()
             {
                 op.ssrc = code_of(range.first).ok_or_else(|| format!("{name}: mask in {range}"))?;
                 continue;

@@ -3,7 +3,7 @@
 use luthier_isa::{Field, Generation, Inst, OpcodeInfo, Operand, Target};
 
 use super::memory::WIDEST;
-use super::{Builder, code_of, row_of};
+use super::{Builder, code_of};
 use crate::mem::image_ops::{self, Form};
 use crate::op::Op;
 
@@ -28,8 +28,11 @@ impl Builder {
         let (mut address, mut resource) = (0, None);
         for (operand, value) in inst.operands() {
             let Operand::Reg(range) = value else { continue };
-            let place =
-                || row_of(range.first).ok_or_else(|| format!("{}: {range} is no vector register", info.mnemonic));
+            let place = || {
+                self.limits
+                    .row_of(range.first)
+                    .ok_or_else(|| format!("{}: {range} is no vector register", info.mnemonic))
+            };
             match operand.field {
                 Field::Vdata => (op.dst, op.src[1]) = (place()?, place()?),
                 Field::Srsrc => resource = code_of(range.first),

@@ -4,7 +4,7 @@ use luthier_isa::op::Op as IsaOp;
 
 use luthier_isa::{Field, Flags, Generation, Inst, Operand, Target, Wave};
 
-use super::{Builder, code_of, row_of};
+use super::{Builder, code_of};
 use crate::mem::atomic::Atomic;
 use crate::mem::ds_words::Words;
 use crate::mem::flat::{self, Encoded, NO_BASE, NO_ROW};
@@ -46,7 +46,9 @@ impl Builder {
         let mut fields = Fields { addr: NO_ROW, ..Fields::default() };
         for (operand, value) in inst.operands() {
             let place = |range: luthier_isa::RegRange| {
-                row_of(range.first).ok_or_else(|| format!("{}: {range} is no vector register", inst.info().mnemonic))
+                self.limits
+                    .row_of(range.first)
+                    .ok_or_else(|| format!("{}: {range} is no vector register", inst.info().mnemonic))
             };
             match (operand.field, value) {
                 (Field::Vdst, Operand::Reg(range)) => {

@@ -38,6 +38,30 @@ pub struct Limits {
     pub agprs: u16,
     /// VGPRs of a block, where a wave begins with one block and asks for more; 0 where it has them all.
     pub vgpr_block: u16,
+    /// The row of a0: 256, or where the descriptor's ACCUM_OFFSET has AGPRs begin in the file of VGPRs (CDNA2 on).
+    pub first_agpr: u16,
+}
+
+impl Limits {
+    /// Both files, whole.
+    pub const WHOLE: Limits = Limits { vgprs: 256, agprs: 256, vgpr_block: 0, first_agpr: rows::AGPR };
+
+    /// The first row of a vector register.
+    pub(crate) fn row_of(self, reg: Reg) -> Option<u16> {
+        if reg.is_vgpr() {
+            Some(rows::VGPR + reg.number())
+        } else if reg.is_agpr() {
+            Some(self.first_agpr + reg.number())
+        } else {
+            None
+        }
+    }
+
+    /// VGPRs that instructions may name: behind ACCUM_OFFSET they are AGPRs by another name. No manual says so; the softmax
+    /// kernels of AMD's hipBLASLt for gfx90a use them.
+    fn nameable_vgprs(self) -> u16 {
+        if self.vgprs == self.first_agpr { self.vgprs + self.agprs } else { self.vgprs }
+    }
 }
 
 /// What follows a block's last instruction.
@@ -228,7 +252,7 @@ impl Builder {
             let Operand::Reg(range) = operand else { continue };
             let end = range.first.number() + u16::from(range.count.max(1));
             let (limit, file) = if range.first.is_vgpr() {
-                (self.limits.vgprs, "VGPRs")
+                (self.limits.nameable_vgprs(), "VGPRs")
             } else if range.first.is_agpr() {
                 (self.limits.agprs, "AGPRs")
             } else {
@@ -239,17 +263,6 @@ impl Builder {
             }
         }
         Ok(())
-    }
-}
-
-/// The first row of a vector register.
-pub(crate) fn row_of(reg: Reg) -> Option<u16> {
-    if reg.is_vgpr() {
-        Some(rows::VGPR + reg.number())
-    } else if reg.is_agpr() {
-        Some(rows::AGPR + reg.number())
-    } else {
-        None
     }
 }
 

@@ -6,7 +6,7 @@ use super::{Builder, Limits};
 use crate::mode::Mode;
 use crate::wave::{Row, Wave, rows, scalar};
 
-const LIMITS: Limits = Limits { vgprs: 256, agprs: 0, vgpr_block: 0 };
+const LIMITS: Limits = Limits { vgprs: 256, agprs: 0, vgpr_block: 0, first_agpr: rows::AGPR };
 
 /// An instruction on registers of its own: operand `k` in v[10 + 16 * k] and on, all halves the lower ones.
 fn plain(info: &'static OpcodeInfo) -> Option<Inst> {

@@ -10,7 +10,7 @@ use super::finish::{
 };
 use super::prepare::*;
 use super::scalar::special_constant;
-use super::{Builder, code_of, destination_of, row_of};
+use super::{Builder, code_of, destination_of};
 use crate::op::{Handler, Kind, Op, OpFlags, RawMods};
 use crate::registry::ValuOp;
 use crate::wave::{inline_constant_f16, inline_constant32, rows, scalar};
@@ -53,7 +53,7 @@ impl Builder {
         let (mut n, mut selected) = (0, 0);
         for (operand, value) in inst.operands() {
             if operand.access.writes() {
-                let row = value.reg().and_then(|range| Some((row_of(range.first)?, range)));
+                let row = value.reg().and_then(|range| Some((self.limits.row_of(range.first)?, range)));
                 match row {
                     Some((row, range)) if target.is_none() => {
                         target = Some(row);
@@ -143,7 +143,7 @@ impl Builder {
     fn relative(&mut self, inst: &Inst, (fetch, store): (Handler, Handler)) -> Result<(), String> {
         let dpp = inst.info().flags.contains(Flags::DPP);
         let operand = |field| inst.operands().find(|(operand, _)| operand.field == field);
-        let target = operand(Field::Vdst).and_then(|(_, value)| row_of(value.reg()?.first));
+        let target = operand(Field::Vdst).and_then(|(_, value)| self.limits.row_of(value.reg()?.first));
         let (Some(dst), Some((info, value))) = (target, operand(Field::Src0)) else {
             return Err(format!("the mock device does not implement these operands of {}", inst.info().mnemonic));
         };
@@ -208,7 +208,8 @@ impl Builder {
         };
         // Comparisons and lane reads have no row to keep a part of, whatever their other bits say.
         let keep = written.is_some() && keep;
-        let indexed = written.is_some() && self.index_mode & 8 != 0 && dst < rows::AGPR;
+        let to_vgpr = || matches!(inst.operand_in(Field::Vdst), Some(Operand::Reg(range)) if range.first.is_vgpr());
+        let indexed = written.is_some() && self.index_mode & 8 != 0 && to_vgpr();
         let mut at = dst;
         if modify.is_some() || select != 6 || keep || indexed {
             at = self.temp(units)?;
@@ -281,7 +282,7 @@ impl Builder {
         let units = u16::from(operand.units.max(1));
         match value {
             Operand::Reg(range) => {
-                if let Some(row) = row_of(range.first) {
+                if let Some(row) = self.limits.row_of(range.first) {
                     return if range.part == Part::High { self.upper_half(row) } else { Ok(row) };
                 }
                 let code = code_of(range.first).ok_or_else(|| format!("{} reads {range}", inst.info().mnemonic))?;
@@ -368,7 +369,7 @@ impl Builder {
         let refuse = || format!("{}: an operand that the mock device does not know", inst.info().mnemonic);
         match value {
             Operand::Reg(range) => {
-                row_of(range.first).or_else(|| code_of(range.first).map(u16::from)).ok_or_else(refuse)
+                self.limits.row_of(range.first).or_else(|| code_of(range.first).map(u16::from)).ok_or_else(refuse)
             }
             // The scalar file holds every inline constant at its own code.
             Operand::Inline(code) => Ok(code),

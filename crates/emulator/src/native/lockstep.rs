@@ -43,7 +43,7 @@ fn objects(folder: &Path, target: Target, out: &mut Vec<(u64, PathBuf)>) {
 
 /// Micro-ops of the code, some instructions at a time.
 fn lowered(target: Target, code: &[u8]) -> Vec<Vec<Op>> {
-    let limits = Limits { vgprs: if target.vgprs() > 256 { 1024 } else { 256 }, agprs: 256, vgpr_block: 0 };
+    let limits = Limits { vgprs: if target.vgprs() > 256 { 1024 } else { 256 }, ..Limits::WHOLE };
     let builder = || Builder::new(limits, 0);
     let (mut all, mut now, mut number, mut at) = (Vec::new(), builder(), 0u16, 0usize);
     while at < code.len() {

@@ -89,7 +89,7 @@ impl Register {
         match self {
             Register::Sgpr(number) => wave.s[usize::from(number)].to_le_bytes().to_vec(),
             Register::Vgpr(number) => row(rows::VGPR + number.min(1023)),
-            Register::Agpr(number) => row(rows::AGPR + number.min(767)),
+            Register::Agpr(number) => row(wave.first_agpr + number.min(767)),
             Register::Exec => wave.exec().to_le_bytes().to_vec(),
             Register::Vcc => wave.s64(scalar::VCC).to_le_bytes().to_vec(),
             Register::Scc => vec![wave.scc().into()],

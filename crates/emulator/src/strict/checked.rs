@@ -12,7 +12,7 @@ use super::placed::Placed;
 use super::quick::Quick;
 use super::race::coherence::{self, CacheControl, Scope};
 use super::waits::{Counters, Loaded, Most, Wait};
-use crate::lower::row_of;
+use crate::lower::Limits;
 use crate::valu::permlane::Within;
 use luthier_isa::hazard::Facts;
 
@@ -221,14 +221,16 @@ pub struct Checked {
     pub scope: Scope,
     pub marked: bool,
     pub cache: Option<CacheControl>,
+    /// Which rows its registers are.
+    pub limits: Limits,
     /// Which register is beyond those that the kernel's descriptor allocates.
     pub unallocated: Option<String>,
 }
 
-pub(super) fn place(value: Operand) -> Option<Place> {
+pub(super) fn place(value: Operand, limits: Limits) -> Option<Place> {
     Some(match value {
         Operand::Reg(range) if range.first.is_vgpr() || range.first.is_agpr() => {
-            Place::Rows(row_of(range.first)?, range.count)
+            Place::Rows(limits.row_of(range.first)?, range.count)
         }
         Operand::Reg(range) => Place::Scalars(u8::try_from(range.first.index()).ok()?, range.count),
         Operand::Inline(code) => Place::Constant(crate::wave::inline_constant32(code as u8).unwrap_or(0)),
@@ -267,7 +269,7 @@ impl Checked {
         if all == 0 { !0 } else { all }
     }
 
-    pub fn new(inst: &Inst, pc: u64) -> Checked {
+    pub fn new(inst: &Inst, pc: u64, limits: Limits) -> Checked {
         let info = inst.info();
         let (mut touched, mut changes_exec) = (Vec::new(), false);
         let (mut reads_scc, mut writes_scc) = (false, false);
@@ -295,7 +297,7 @@ impl Checked {
             matches!(base, "v_cndmask_b32" | "v_cndmask_b16" | "v_addc_co_u32" | "v_subb_co_u32" | "v_subbrev_co_u32");
         let (mut position, mut unread, mut named) = (0, Vec::new(), Vec::new());
         for (operand, value) in inst.operands() {
-            let Some(mut at) = place(value) else { continue };
+            let Some(mut at) = place(value, limits) else { continue };
             let discarded = operand.field == Field::Vdata && inst.discards_result();
             if operand.access.writes() && !discarded {
                 results.push(at);
@@ -386,6 +388,7 @@ impl Checked {
         let by_half = matches!(info.mode.target().generation(), Generation::Gfx11 | Generation::Gfx12);
         let mut checked = Checked {
             pc,
+            limits,
             by_half,
             filled: filled(inst, by_half),
             hazards: Facts::of(inst),
@@ -408,7 +411,7 @@ impl Checked {
             dpp: Dpp::of(inst),
             written: bits,
             kept,
-            halves: if flag(Flags::DUAL) { halves(inst, pc) } else { Vec::new() },
+            halves: if flag(Flags::DUAL) { halves(inst, pc, limits) } else { Vec::new() },
             ignores_exec: flag(Flags::MFMA) || flag(Flags::WMMA),
             quick: None,
             scope: coherence::scope(inst),
@@ -421,9 +424,10 @@ impl Checked {
     }
 
     /// An operation by itself, that touches nothing in flight.
-    pub(super) fn bare(pc: u64, sources: Vec<Source>, results: Vec<Place>, rule: Rule) -> Checked {
+    pub(super) fn bare(pc: u64, limits: Limits, sources: Vec<Source>, results: Vec<Place>, rule: Rule) -> Checked {
         Checked {
             pc,
+            limits,
             by_half: false,
             filled: !0,
             hazards: Facts::none(),

@@ -3,10 +3,12 @@
 use luthier_isa::op::canonical_name;
 use luthier_isa::{Field, Inst, Operand, OperandInfo};
 
+use crate::lower::Limits;
+
 use super::checked::{Checked, Place, Rule, Source, place, rule};
 
 /// In an order in which the first changes nothing that the second reads.
-pub fn halves(inst: &Inst, pc: u64) -> Vec<Checked> {
+pub fn halves(inst: &Inst, pc: u64, limits: Limits) -> Vec<Checked> {
     let Some((first, second)) = inst.info().mnemonic.split_once(" :: ") else { return Vec::new() };
     let operands: Vec<_> = inst.operands().collect();
     let split = operands.iter().position(|(o, _)| o.field == Field::VdstY).unwrap_or(operands.len());
@@ -15,7 +17,7 @@ pub fn halves(inst: &Inst, pc: u64) -> Vec<Checked> {
         let base = canonical_name(&name);
         let (mut sources, mut results) = (Vec::new(), Vec::new());
         for (operand, value) in operands {
-            let Some(at) = place(*value) else { continue };
+            let Some(at) = place(*value, limits) else { continue };
             if operand.access.writes() {
                 results.push(at);
             }
@@ -31,7 +33,7 @@ pub fn halves(inst: &Inst, pc: u64) -> Vec<Checked> {
         sources.truncate(if named.is_some() { 2 } else { usize::MAX });
         let mask = (base == "v_cndmask_b32").then_some(named.unwrap_or(crate::wave::scalar::VCC));
         let rule = rule(inst, base, &sources, &results, mask);
-        Checked::bare(pc, sources, results, rule)
+        Checked::bare(pc, limits, sources, results, rule)
     };
     let (x, y) = (one(first, &operands[..split]), one(second, &operands[split..]));
     let feeds = |from: &Checked, to: &Checked| {
@@ -46,6 +48,7 @@ pub fn halves(inst: &Inst, pc: u64) -> Vec<Checked> {
             let join = |a: &[Source], b: &[Source]| [a, b].concat();
             vec![Checked::bare(
                 pc,
+                limits,
                 join(&x.sources, &y.sources),
                 [&x.results[..], &y.results[..]].concat(),
                 Rule::AnyOfAll,

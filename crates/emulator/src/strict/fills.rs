@@ -10,7 +10,7 @@ use super::{Group, Looks, Strict, set_up};
 use crate::lower::{Builder, Ending, Limits};
 use crate::op::{Flow, Op};
 use crate::report::Kinds;
-use crate::wave::{Wave, scalar};
+use crate::wave::{Wave, rows, scalar};
 
 #[path = "../../../isa/tests/common/mod.rs"]
 mod words;
@@ -19,7 +19,7 @@ use words::{Rng, random_words};
 /// Registers of each kind that programs use; the rows behind them are looked at as well.
 const VGPRS: u16 = 20;
 const SGPRS: usize = 24;
-const LIMITS: Limits = Limits { vgprs: 256, agprs: 0, vgpr_block: 0 };
+const LIMITS: Limits = Limits { vgprs: 256, agprs: 0, vgpr_block: 0, first_agpr: rows::AGPR };
 
 /// Scalars that are looked at.
 fn scalars() -> impl Iterator<Item = u8> {
@@ -128,7 +128,7 @@ fn step(w: &mut Wave, inst: &Inst) -> Option<Vec<String>> {
     if builder.instruction(inst, 0, 0) != Ok(Ending::Open) {
         return None;
     }
-    let mut checked = vec![Box::new(Checked::new(inst, 0))];
+    let mut checked = vec![Box::new(Checked::new(inst, 0, LIMITS))];
     let mut check = Op::NOTHING;
     set_up(&mut checked, std::iter::once(&mut check), Looks::all());
     for op in std::iter::once(&check).chain(&builder.ops) {
@@ -183,7 +183,7 @@ fn is_wanted(inst: &Inst) -> bool {
     let halves = ["_pk", "_pack", "_align"].iter().any(|name| info.base.contains(name));
     let odd = narrow || halves && inst.field(Field::OpSel).unwrap_or(0) & 8 != 0;
     // Nor two results in one register.
-    let results: Vec<_> = Checked::new(inst, 0).results;
+    let results: Vec<_> = Checked::new(inst, 0, LIMITS).results;
     let odd = odd || info.flags.contains(Flags::DUAL) && results.first() == results.last();
     computes && registers && !odd && !inst.has_invisible_bits() && !others.iter().any(|name| info.base.contains(name))
 }
@@ -328,7 +328,7 @@ fn what_is_marked_differs_where_places_are_defined() {
                 }
                 let made = if base.starts_with("v_pk_") { packed(info, rng) } else { instruction(mode, info, rng) };
                 let Some(inst) = made else { continue };
-                let checked = Checked::new(&inst, 0);
+                let checked = Checked::new(&inst, 0, LIMITS);
                 let places: Vec<_> = checked.sources.iter().map(|source| format!("{:?}", source.place)).collect();
                 let again = places.iter().collect::<BTreeSet<_>>().len() < places.len();
                 // Lanes of eight that are off count as read, and give zeros.

@@ -41,7 +41,7 @@ fn name(inst: &Checked, place: Place) -> String {
     match place {
         Place::Rows(row, _) => {
             let mut touched = inst.touched.iter().filter_map(|&(unit, _)| Reg::from_index(unit.into()));
-            touched.find(|&reg| crate::lower::row_of(reg) == Some(row)).map_or(String::new(), |reg| reg.to_string())
+            touched.find(|&reg| inst.limits.row_of(reg) == Some(row)).map_or(String::new(), |reg| reg.to_string())
         }
         Place::Scalars(code, _) => Reg::from_index(code.into()).map_or(String::new(), |r| r.to_string()),
         Place::Constant(_) => "a constant".into(),

@@ -90,6 +90,7 @@ mod tests {
     use luthier_isa::{Inst, Mode, Operand, Reg, RegRange, Target, Wave as Width};
 
     use super::*;
+    use crate::lower::Limits;
     use crate::op::Op;
     use crate::report::Kinds;
     use crate::strict::{Group, Looks, Strict, set_up};
@@ -188,8 +189,11 @@ mod tests {
         let mut blocks = Vec::new();
         for &length in lengths {
             let block = &insts[at..at + length];
-            let mut checked: Vec<_> =
-                block.iter().enumerate().map(|(k, i)| Box::new(Checked::new(i, 8 * (at + k) as u64))).collect();
+            let mut checked: Vec<_> = block
+                .iter()
+                .enumerate()
+                .map(|(k, i)| Box::new(Checked::new(i, 8 * (at + k) as u64, Limits::WHOLE)))
+                .collect();
             let mut ops = vec![Op::NOTHING; length];
             set_up(&mut checked, ops.iter_mut(), Looks::all());
             blocks.push((checked, ops));
