@@ -14,8 +14,10 @@ use crate::state;
 
 /// `HSA_STATUS_SUCCESS`, of ROCr's statuses.
 const SUCCESS: u32 = 0;
-/// The version of the tables that is known here.
-const MAJOR: u32 = 1;
+/// The last major versions that are known here of the root (ROCr 7.2) and of its tables; in all of them the two functions
+/// have the same places.
+const ROOT_MAJOR: u32 = 3;
+const TABLE_MAJOR: u32 = 2;
 /// Bytes of a version, which every table begins with, and of what follows.
 const HEADER: usize = 16;
 const ENTRY: usize = 8;
@@ -65,11 +67,11 @@ unsafe fn replace(root: *mut u8, (part, index): (usize, usize), function: usize,
     let (of_part, of_entry) = (HEADER + ENTRY * part, HEADER + ENTRY * index);
     // SAFETY: what is read and written lies within the tables, by their own versions.
     unsafe {
-        if root.is_null() || version(root).0 != MAJOR || version(root).1 < of_part + ENTRY {
+        if root.is_null() || !(1..=ROOT_MAJOR).contains(&version(root).0) || version(root).1 < of_part + ENTRY {
             return false;
         }
         let table = root.add(of_part).cast::<*mut u8>().read();
-        if table.is_null() || version(table).0 != MAJOR || version(table).1 < of_entry + ENTRY {
+        if table.is_null() || !(1..=TABLE_MAJOR).contains(&version(table).0) || version(table).1 < of_entry + ENTRY {
             return false;
         }
         let entry = table.add(of_entry).cast::<usize>();
@@ -121,9 +123,11 @@ mod tests {
     #[test]
     fn a_function_is_put_into_its_table_once_and_only_where_the_table_has_it() {
         let before = AtomicUsize::new(0);
-        for (major, entries, done) in [(1, 34, true), (1, 33, false), (2, 34, false)] {
-            let mut core = table(major, entries);
-            let mut root = table(1, 1);
+        let known = [(1, 1), (2, 2), (3, 2)].map(|(of_root, of_core)| (of_root, of_core, 34, true));
+        let unknown = [(1, 1, 33, false), (1, 3, 34, false), (4, 2, 34, false), (0, 1, 34, false)];
+        for (of_root, of_core, entries, done) in known.into_iter().chain(unknown) {
+            let mut core = table(of_core, entries);
+            let mut root = table(of_root, 1);
             root[2] = core.as_mut_ptr().expose_provenance() as u64;
             for _ in 0..2 {
                 // SAFETY: the tables are as large as they say.

@@ -1,5 +1,8 @@
 //! What is said about kernels that were stopped, and what strict mode finds.
 
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
 use luthier_emulator::error::EmuError;
 use luthier_emulator::{Finding, FindingKind, SourceFrame};
 
@@ -24,6 +27,15 @@ fn places(frames: &[SourceFrame]) -> String {
     inside.chain(around).fold(format!(" at {}", place(frame)), |all, more| all + &more)
 }
 
+/// Where hazards of the runtime's own kernels were told: ROCr's kernels for copies are assembly, and have the same hazards in
+/// each launch. All else is of a launch and its arguments, and told each time.
+static TOLD: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+
+/// Whether a finding is to be told: a hazard in a launch of the runtime's own is where it is the first at its instruction.
+pub fn is_news(of_program: bool, f: &Finding) -> bool {
+    of_program || f.kind != FindingKind::Hazard || TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(f.pc)
+}
+
 /// Why a launch was stopped, in a line.
 pub fn error(error: &EmuError) -> String {
     error.to_string()
@@ -42,7 +54,11 @@ pub fn place(f: &Finding, near: impl Fn(u64) -> String) -> Option<String> {
 /// A finding of strict mode, in a line: in the program's launch of this number, or in the runtime's own. From the kind on it
 /// is the sentence that Python makes of the same finding (`luthier.reports.findings`).
 pub fn finding(launch: u64, of_program: bool, f: &Finding, place: Option<&str>) -> String {
-    let whose = if of_program { "" } else { " of the runtime's own" };
+    let whose = match f.kind {
+        _ if of_program => "",
+        FindingKind::Hazard => " of the runtime's own (told once)",
+        _ => " of the runtime's own",
+    };
     let [x, y, z] = f.workgroup;
     let lane = f.lane.map(|lane| format!(" lane {lane}")).unwrap_or_default();
     let address =

@@ -115,7 +115,7 @@ pub fn run(queue: &Queue, given: &luthier_abi::Packet, address: u64) -> Result<(
         report.instructions,
         gpu.codes.identify(gpu, object).name
     );
-    for finding in &report.findings {
+    for finding in report.findings.iter().filter(|f| crate::report::is_news(of_program, f)) {
         let near = |address| gpu.view.memory.describe(address, gpu.view.node);
         let place = crate::report::place(finding, near);
         let line = crate::report::finding(number, of_program, finding, place.as_deref());
