@@ -826,11 +826,11 @@ class Device:
     def stage(self, module: int, told: _Launch, kernarg: bytes) -> Stage:
         """A launch that stops anywhere and goes back."""
     def explore(
-        self, module: int, told: _Launch, kernarg: bytes, by: tuple[str, int, int], most: int, watchdog: int
+        self, module: int, told: _Launch, kernarg: bytes, by: tuple[str, int, int], most: int, watchdog: int, weak: bool
     ) -> dict[str, Any]:
         """One launch under ``most`` schedules at most: ``by`` is ``pct`` with a seed and a depth, ``order``, or ``preemptions``
-        with their number. A workgroup that runs more than ``watchdog`` instructions is taken for endless. Memory is what
-        it was afterwards."""
+        with their number. A workgroup that runs more than ``watchdog`` instructions is taken for endless. ``weak``: memory answers
+        as weakly as caches let it, by seeds, for ``pct`` only. Memory is what it was afterwards."""
 
 @final
 class Session:
@@ -909,6 +909,10 @@ class Stage:
     def accesses(self) -> bytes:
         """The wave whose turn it is executes one instruction; its accesses, as :data:`luthier.device.observe.MEMORY_EVENT` has
         them."""
+    def hold_calls(self) -> None:
+        """From now on a kernel that calls its host is stopped: the launch will be taken back."""
+    def go_on_with_calls(self) -> None:
+        """Calls are made again, now that the launch was taken back; an error if the kernel was stopped for one."""
     def choices(self) -> str:
         """The schedule that leads here again."""
     def findings(self) -> list[dict[str, Any]]:

@@ -167,6 +167,19 @@ def test_stream_k_is_clean_and_without_its_fences_it_is_not(modules, target, by)
     assert any(outcome.kinds for outcome in found.outcomes), str(found)
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_is_in_order_stays_so_in_weak_memory(modules, target):
+    found = explore(modules(target), "ticket", 4, weak=True, schedules=48, strict=True)
+    assert found.is_clean and found.schedules == 48 and not found.exhausted, str(found)
+    assert left(modules(target), "ticket", 4, found.outcomes[0].schedule) == (4, 4)
+    for kernel, blocks, block in (("lookback", 5, 32), ("streamk", 3, 64)):
+        found, _ = of_many(modules(target), kernel, blocks, block, weak=True, schedules=48)
+        assert found.is_clean and found.schedules == 48, str(found)
+        if kernel == "lookback" or target in ("gfx90a", "gfx942"):  # RDNA's barrier waits for stores and invalidates L0
+            found, _ = of_many(modules(target), f"{kernel}_relaxed", blocks, block, weak=True, schedules=96, watchdog=20_000)
+            assert len(found.outcomes) > 1, str(found)
+
+
 def test_a_barrier_of_more_workgroups_than_have_room_never_ends(modules):
     found = explore(modules("gfx90a"), "meets", 40, by="pct", schedules=2, watchdog=20_000)
     assert all(outcome.error is not None for outcome in found.outcomes), str(found)

@@ -108,7 +108,7 @@ def test_a_line_of_python_stops_the_programs_that_the_condition_is_about(on_gpu,
     assert luthier.triton.last is None
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", [*TARGETS, "gfx950"])
 @pytest.mark.parametrize("stages", [1, 2])
 def test_tensors_of_a_matrix_product_are_those_of_numpy_in_each_iteration(on_gpu, target, stages):
     on_gpu(target)
@@ -196,6 +196,9 @@ def test_what_cannot_be_debugged_is_refused_and_autotuning_is_done_before(on_gpu
             with pytest.raises(lt.ArgumentError, match=why):
                 bad()
     with luthier.triton.debug(prints[(1,)], x, out) as stage:
+        with pytest.raises(lt.DeviceError, match="calls its host, which cannot be taken back"):
+            stage.blocks(line_of("tl.store(out, v)"), program=0)
+        assert stage.event == 0, "the call was not made"
         stage.break_at(line_of("tl.store(out, v)"))
         stop = stage.resume()
         with pytest.raises(lt.DeviceError, match="calls its host, which cannot be taken back"):

@@ -33,6 +33,7 @@ PROGRAMS = {
     "independent_reads": Program((("W x 1",), ("W y 1",), ("R x", "F", "R y"), ("R y", "F", "R x"))),
     "read_read": Program((("W x 1", "W x 2"), ("R x", "R x"))),
     "write_write": Program((("W x 1", "W x 2"), ("W x 3",))),
+    "writes_crossed": Program((("W x 1", "F", "W y 2"), ("W y 1", "F", "W x 2"))),
     "write_read": Program((("W x 1", "R x"), ("W x 2",))),
 }
 

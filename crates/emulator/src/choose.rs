@@ -79,10 +79,10 @@ impl Priorities {
 impl Chooser {
     /// Any schedule but those of choices has the usual ones.
     pub fn new(schedule: &Schedule) -> Chooser {
-        let policy = match schedule {
+        let policy = match schedule.turns() {
             Schedule::Pct(pct) => Policy::Pct(Priorities::new(*pct)),
             Schedule::Choices(listed) => Policy::Listed(listed.clone(), 0),
-            Schedule::Fair | Schedule::Alternate | Schedule::Random(_) => Policy::Usual,
+            _ => Policy::Usual,
         };
         Chooser { policy, choices: 0, made: Vec::new(), last: None, in_row: 0 }
     }

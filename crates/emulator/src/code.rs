@@ -16,6 +16,7 @@ use luthier_isa::{Decoder, Inst, Mode};
 
 use crate::gws::lock;
 use crate::lower::Limits;
+use crate::meets::meets;
 use crate::memory::Memory;
 #[cfg(target_arch = "x86_64")]
 use crate::native::{Native, native_block};
@@ -23,6 +24,7 @@ use crate::op::Op;
 use crate::probe::{Probe, Probing};
 use crate::strict::Looks;
 use crate::wave::{Registers, Wave};
+use crate::weak::mark::Mark;
 
 /// Instructions of one block at most.
 const LONGEST: usize = 512;
@@ -75,6 +77,8 @@ pub struct Key {
     pub looks: Option<Looks>,
     /// A block ends before each instruction by which waves meet.
     pub apart: bool,
+    /// Caches and stores under way are modelled.
+    pub weak: bool,
 }
 
 /// A block, and the state of the host's code (see [`crate::memory::Host::code_epoch`]) in which it was last found to be
@@ -159,6 +163,10 @@ impl Code {
     }
     pub(crate) fn decoder(&self) -> &Decoder {
         &self.decoder
+    }
+    /// Whether it matters to others when a wave comes to an instruction: in weak memory that of waits and caches does, too.
+    pub(crate) fn meets(&self, inst: &Inst) -> bool {
+        meets(inst) || self.probing.weak && Mark::of(inst).is_some()
     }
     pub(crate) fn probing(&self) -> &Probing {
         &self.probing

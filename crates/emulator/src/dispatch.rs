@@ -304,6 +304,10 @@ impl Dispatch {
         let ([x, y, _], id) = (self.groups().map(u64::from), id.map(u64::from));
         id[0] + x * (id[1] + y * id[2])
     }
+    /// The workgroup with a number.
+    pub fn group_id(&self, number: u64) -> [u32; 3] {
+        place_of(number, self.groups())
+    }
     /// The work-items of a workgroup: fewer than asked for at the grid's edges.
     pub fn group_size(&self, id: [u32; 3]) -> [u32; 3] {
         std::array::from_fn(|i| self.workgroup[i].min(self.grid[i] - id[i] * self.workgroup[i]))

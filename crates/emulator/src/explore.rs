@@ -9,7 +9,9 @@
 //! * **Bounded**: all schedules that depart from the usual order at most N times (after Musuvathi and Qadeer, PLDI
 //!   2007, and Emmi and others, POPL 2011), those that only differ in the order of what does not conflict included.
 //!
-//! Memory does as it is told at once: these are the outcomes of sequentially consistent interleavings.
+//! Memory does as it is told at once: these are the outcomes of sequentially consistent interleavings. With a stage whose
+//! schedule is [`Schedule::Weak`], it answers as weakly as caches let it ([`crate::weak`]); what it answers is up to seeds, so
+//! that there are priorities only.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +20,7 @@ use crate::error::EmuError;
 use crate::observe::{MemoryEvent, Space};
 use crate::report::{Finding, FindingKind};
 use crate::schedule::{Pct, Schedule};
-use crate::stage::Stage;
+use crate::stage::{Stage, StaleRead};
 use crate::workgroup::{Pace, Trouble};
 
 /// Which schedules are tried.
@@ -48,6 +50,8 @@ pub struct Outcome {
     pub findings: Vec<Finding>,
     /// Under any of them.
     pub kinds: Vec<FindingKind>,
+    /// Loads that had an older value than there was, in weak memory. Of the first one.
+    pub stale: Vec<StaleRead>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -72,22 +76,30 @@ struct Explorer<'a> {
     most: u64,
     found: BTreeMap<String, usize>,
     explored: Explored,
+    /// What memory answers by, from this seed on.
+    weak: Option<u64>,
 }
 
 /// Tries `most` schedules at most; memory is what it was again. `stage` was made to listen, with a schedule of choices.
 ///
 /// # Errors
-/// The launch cannot be taken back; `go_on` said no.
+/// The launch cannot be taken back; `go_on` said no; weak memory is to be explored by something else than priorities.
 pub fn explore(stage: &mut Stage, by: By, most: u64, go_on: &dyn Fn() -> bool) -> Result<Explored, EmuError> {
-    let mut explorer = Explorer { stage, go_on, most, found: BTreeMap::new(), explored: Explored::default() };
-    match by {
-        By::Pct { seed, depth } => explorer.by_priorities(seed, depth)?,
-        By::Order => explorer.all(None)?,
-        By::Preemptions(most) => explorer.all(Some(most))?,
+    let weak = stage.choices().weak();
+    if weak.is_some() && !matches!(by, By::Pct { .. }) {
+        return Err(stage.refuses("weak memory is explored by pct: what it answers is up to seeds".to_owned()));
     }
+    let mut explorer = Explorer { stage, go_on, most, found: BTreeMap::new(), explored: Explored::default(), weak };
+    explorer.stage.hold_calls();
+    let searched = match by {
+        By::Pct { seed, depth } => explorer.by_priorities(seed, depth),
+        By::Order => explorer.all(None),
+        By::Preemptions(most) => explorer.all(Some(most)),
+    };
     let explored = explorer.explored;
-    stage.restart()?;
-    Ok(explored)
+    let taken_back = stage.restart();
+    stage.go_on_with_calls()?;
+    searched.and(taken_back).map(|()| explored)
 }
 
 /// One turn that was taken in a schedule, and what else was possible.
@@ -151,6 +163,7 @@ enum End {
 
 impl Explorer<'_> {
     fn may_go_on(&self) -> Result<(), EmuError> {
+        self.stage.may_call()?;
         if (self.go_on)() { Ok(()) } else { Err(EmuError::Interrupted) }
     }
 
@@ -162,6 +175,7 @@ impl Explorer<'_> {
             self.may_go_on()?;
             let depth = if depth < 2 { 1 } else { 2 + (number % u64::from(depth - 1)) as u32 };
             let schedule = Schedule::Pct(Pct { seed: seed.wrapping_add(number), depth, steps });
+            let schedule = schedule.in_memory(self.weak.map(|first| first.wrapping_add(number)));
             self.stage.begin_again(&schedule)?;
             let end = self.run_chosen()?;
             let count = self.stage.chooser.count().max(1);
@@ -268,6 +282,7 @@ impl Explorer<'_> {
     fn note(&mut self, end: End, schedule: Schedule) {
         self.explored.schedules += 1;
         self.explored.choices = self.explored.choices.max(self.stage.chooser.count());
+        let stale = self.stage.stale();
         let outcome = self.stage.play.give_up();
         let findings = self.stage.tell_all(outcome.findings);
         let (key, error) = match end {
@@ -287,7 +302,7 @@ impl Explorer<'_> {
         let outcomes = &mut self.explored.outcomes;
         let number = *self.found.entry(key.clone()).or_insert(outcomes.len());
         if number == outcomes.len() {
-            outcomes.push(Outcome { key, schedule, schedules: 0, error, findings, kinds: Vec::new() });
+            outcomes.push(Outcome { key, schedule, schedules: 0, error, findings, kinds: Vec::new(), stale });
         }
         let outcome = &mut outcomes[number];
         outcome.schedules += 1;

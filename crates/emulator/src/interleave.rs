@@ -151,11 +151,12 @@ impl Interleaving {
         self.logged = 0;
     }
 
-    /// What is needed to have it again as it is, but for memory: where no turn is under way, no strict mode looks, and waves
-    /// wait for none but those of their own workgroups.
+    /// What is needed to have it again as it is, but for memory: where no turn is under way, no strict mode looks, no caches
+    /// are modelled, and waves wait for none but those of their own workgroups.
     pub fn keep(&self) -> Option<Kept> {
         let alone = self.shared.dispatch.cluster_size() == 1 && !self.shared.global.has_waited();
-        if self.turn.is_some() || self.broken || self.shared.strict.is_some() || !alone {
+        let looks = self.shared.strict.is_some() || self.shared.caches.is_some();
+        if self.turn.is_some() || self.broken || looks || !alone {
             return None;
         }
         let limits = self.program.limits();
@@ -283,6 +284,9 @@ impl Interleaving {
             }
             while self.groups.len() < self.shared.resident && self.admit() {}
             self.list();
+            if self.groups.is_empty() {
+                self.shared.caches.iter().for_each(|caches| caches.flush());
+            }
             if !self.ready.is_empty() || self.groups.is_empty() {
                 return Ok(&self.ready);
             }
@@ -357,6 +361,7 @@ impl Interleaving {
         let group = &mut self.groups[turn.at];
         let before = group.instructions;
         let pace = group.advance_within(&mut self.program, turn.wave, turn.left, most);
+        self.shared.caches.iter().for_each(|caches| caches.settle());
         let done = group.instructions - before;
         self.event += done;
         self.unasked += done;
@@ -387,6 +392,7 @@ impl Interleaving {
             }
         }
         let pace = group.advance_within(steps, turn.wave, 1, u64::MAX);
+        self.shared.caches.iter().for_each(|caches| caches.settle());
         self.broken = pace.is_err();
         let pace = pace?;
         self.event += 1;
@@ -476,6 +482,7 @@ impl Interleaving {
     pub fn finish(mut self, attention: Option<&Attention<'_>>) -> (Shared, Program, Outcome) {
         let mut chooser = Chooser::new(&self.shared.schedule);
         self.outcome.trouble = self.go(&mut chooser, attention, u64::MAX).err();
+        self.shared.caches.iter().for_each(|caches| caches.flush());
         for group in std::mem::take(&mut self.groups) {
             self.retire(group);
         }
@@ -485,6 +492,7 @@ impl Interleaving {
 
     /// Waves that are under way still hand in what they have found.
     pub fn give_up(&mut self) -> Outcome {
+        self.shared.caches.iter().for_each(|caches| caches.flush());
         for group in std::mem::take(&mut self.groups) {
             self.retire(group);
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use luthier_isa::Mode;
 use luthier_loader::{EntryState, Kernel};
 use zerocopy::IntoBytes;
 
@@ -130,7 +131,7 @@ impl Device {
     /// As of [`Device::launch`]; its schedule is one of long turns that has no choices.
     pub fn stage(&self, launch: &Launch, listens: bool) -> Result<Stage, EmuError> {
         if matches!(launch.schedule, Schedule::Alternate | Schedule::Random(_)) {
-            let what = format!("a stage has no schedule {}, only fair, pct and choices", launch.schedule);
+            let what = format!("a stage has no schedule {}, only fair, pct, choices and weak", launch.schedule);
             return Err(EmuError::Unsupported { kernel: launch.kernel.clone(), what });
         }
         let gws = self.gws().copy();
@@ -140,8 +141,8 @@ impl Device {
         let kernel = &module.object.kernels()[kernel];
         let name = kernel.name.clone();
         let mode = shared.dispatch.facts.mode(&kernel.descriptor);
-        let key = Key { mode, limits, looks: shared.strict.map(Looks::of), apart: shared.schedule.is_chosen() };
-        let probing = |watch| Probing { strict: key.looks, poison: self.poison(), watch };
+        let key = key_of(&shared, mode, limits);
+        let probing = |watch| Probing { strict: key.looks, poison: self.poison(), watch, weak: key.weak };
         let watch = shared.watch.clone();
         let code =
             if listens { Arc::new(Code::of(key, probing(watch.clone()))) } else { self.code(key, || probing(None)) };
@@ -152,10 +153,13 @@ impl Device {
         Ok(Stage::new(module, name, play, gws, starts))
     }
 
-    /// A launch that goes on only when it is told to. It is not judged, whatever `launch.strict` says.
+    /// A launch that goes on only when it is told to. It is not judged and has no schedule, whatever `launch` says.
     pub fn session(&self, launch: &Launch) -> Result<Session, EmuError> {
-        let Ready { module, kernel, shared, limits } =
-            self.ready(&Launch { strict: Strict::Off, ..launch.clone() }, None, Arc::new(self.gws().copy()))?;
+        let Ready { module, kernel, shared, limits } = self.ready(
+            &Launch { strict: Strict::Off, schedule: Schedule::Fair, ..launch.clone() },
+            None,
+            Arc::new(self.gws().copy()),
+        )?;
         let kernel = &module.object.kernels()[kernel];
         let code = Code::new(shared.dispatch.facts.mode(&kernel.descriptor), limits, Probing::default());
         let program = Program::new(Arc::new(code.stepping()), 0);
@@ -213,8 +217,9 @@ impl Device {
         attention.begin(&shared.done, shared.clusters * u64::from(shared.dispatch.cluster_size()));
         let watched = shared.watch.is_some();
         let mode = shared.dispatch.facts.mode(&kernel.descriptor);
-        let key = Key { mode, limits, looks: shared.strict.map(Looks::of), apart: shared.schedule.is_chosen() };
-        let probing = || Probing { strict: key.looks, poison: self.poison(), watch: shared.watch.clone() };
+        let key = key_of(&shared, mode, limits);
+        let probing =
+            || Probing { strict: key.looks, poison: self.poison(), watch: shared.watch.clone(), weak: key.weak };
         // Translated code that makes events is good for this launch only.
         let code = if watched { Arc::new(Code::of(key, probing())) } else { self.code(key, probing) };
         if shared.schedule.is_chosen() {
@@ -414,6 +419,12 @@ impl Device {
         });
         Ok(observations)
     }
+}
+
+/// What the translated code of a launch depends on.
+fn key_of(shared: &Shared, mode: Mode, limits: Limits) -> Key {
+    let (looks, schedule) = (shared.strict.map(Looks::of), &shared.schedule);
+    Key { mode, limits, looks, apart: schedule.is_chosen(), weak: schedule.weak().is_some() }
 }
 
 /// Where instructions are that findings are about.

@@ -78,6 +78,7 @@
 //! | [`interleave`], [`choose`], `meets` | one wave at a time, each turn chosen; where choices are |
 //! | [`stage`], `moments`, `image` | a launch that stops anywhere, and goes back; what is kept for that; memory as it was |
 //! | [`explore`] | one launch under many schedules, or all |
+//! | [`weak`] | caches and stores under way, for schedules that ask for them |
 //! | [`code`], `translate` | blocks of translated code, once for a device; how they are made |
 //! | [`program`] | one worker's view of them: running, counting |
 //! | [`probe`] | what happens before instructions beside them: poison, watching, strict mode |
@@ -152,6 +153,7 @@ mod translate;
 pub mod valu;
 mod watchdog;
 pub mod wave;
+pub mod weak;
 pub mod workgroup;
 
 pub use coverage::{Coverage, coverage};

@@ -127,8 +127,8 @@ impl Device {
         let memory = Arc::clone(&shared.memory);
         let facts = Facts::of(self.target());
         let (mode, limits) = (facts.mode(&packet.descriptor), facts.registers(&packet.descriptor));
-        let key = Key { mode, limits, looks: packet.strict.kinds().map(Looks::of), apart: false };
-        let code = self.code(key, || Probing { strict: key.looks, poison: self.poison(), watch: None });
+        let key = Key { mode, limits, looks: packet.strict.kinds().map(Looks::of), apart: false, weak: false };
+        let code = self.code(key, || Probing { strict: key.looks, poison: self.poison(), watch: None, weak: false });
         let (done, panicked) = run(shared, code, epoch, packet.cooperative);
         if panicked {
             let what = "the emulator itself failed; this is a mistake in it, please report it".into();
@@ -183,7 +183,8 @@ impl Device {
                 dispatch,
                 memory,
                 cooperative: packet.cooperative,
-                schedule: packet.schedule.clone(),
+                // Packets have no caches.
+                schedule: packet.schedule.turns().clone(),
                 stop: Arc::clone(&packet.stop),
                 strict: packet.strict.kinds(),
                 watch: None,

@@ -11,7 +11,7 @@ use luthier_isa::Inst;
 
 use crate::code::{Block, Code, Place, Refusal};
 use crate::lower::Limits;
-use crate::meets::{meets, syncs};
+use crate::meets::syncs;
 use crate::mode::Mode;
 use crate::op::{Flow, Op};
 use crate::wave::{Registers, Wave};
@@ -337,7 +337,7 @@ impl Program {
         let hot = self.hot.saturating_sub(block.heat()).max(1);
         let halts = self.halts.hold(&block);
         let first = block.insts.first().filter(|_| self.code.is_apart());
-        let (meets, syncs) = first.map_or((false, false), |(_, inst)| (meets(inst), syncs(inst)));
+        let (meets, syncs) = first.map_or((false, false), |(_, inst)| (self.code.meets(inst), syncs(inst)));
         let loops = block.taken == Some(place);
         self.blocks.push(Entry {
             block,

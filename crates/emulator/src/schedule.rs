@@ -22,6 +22,9 @@ pub enum Schedule {
     Pct(Pct),
     /// One wave at a time; which one where it is not the usual one.
     Choices(Choices),
+    /// One wave at a time, as the other one says, in memory that answers as weakly as caches and stores under way let it
+    /// ([`crate::weak`]), by a seed.
+    Weak(u64, Arc<Schedule>),
 }
 
 /// Random priorities (probabilistic concurrency testing: Burckhardt and others, ASPLOS 2010).
@@ -51,7 +54,26 @@ pub type Choices = Arc<[(u64, u32)]>;
 impl Schedule {
     /// Whether each turn is a choice of its own.
     pub fn is_chosen(&self) -> bool {
-        matches!(self, Schedule::Pct(_) | Schedule::Choices(_))
+        matches!(self.turns(), Schedule::Pct(_) | Schedule::Choices(_))
+    }
+
+    /// Who goes on when, whatever memory answers.
+    pub fn turns(&self) -> &Schedule {
+        if let Schedule::Weak(_, turns) = self { turns } else { self }
+    }
+
+    /// What memory answers by, if not as it is told.
+    pub fn weak(&self) -> Option<u64> {
+        if let Schedule::Weak(seed, _) = self { Some(*seed) } else { None }
+    }
+
+    /// The same turns in memory that answers by a seed, if there is one.
+    #[must_use]
+    pub fn in_memory(self, seed: Option<u64>) -> Schedule {
+        match seed {
+            Some(seed) => Schedule::Weak(seed, Arc::new(self)),
+            None => self,
+        }
     }
 }
 
@@ -70,6 +92,7 @@ impl fmt::Display for Schedule {
                 }
                 Ok(())
             }
+            Schedule::Weak(seed, turns) => write!(f, "weak:{seed}:{turns}"),
         }
     }
 }
@@ -86,12 +109,13 @@ impl FromStr for Schedule {
             Some(("random", seed)) => seed.parse().ok().map(Schedule::Random),
             Some(("pct", rest)) => pct(rest).map(Schedule::Pct),
             Some(("choices", rest)) => choices(rest).map(Schedule::Choices),
+            Some(("weak", rest)) => weak(rest),
             _ => None,
         };
         found.ok_or_else(|| {
             format!(
-                "{text:?} is no schedule: fair, alternate, random:SEED, pct:SEED or pct:SEED:DEPTH:STEPS, or choices:AT=WHICH,... \
-                 (numbers less than 2^64, a depth from 1 to 1000, choices in order)"
+                "{text:?} is no schedule: fair, alternate, random:SEED, pct:SEED or pct:SEED:DEPTH:STEPS, choices:AT=WHICH,..., \
+                 or weak:SEED: before one of the last three (numbers less than 2^64, a depth from 1 to 1000, choices in order)"
             )
         })
     }
@@ -113,6 +137,12 @@ fn choices(text: &str) -> Option<Choices> {
     let one = |part: &str| part.split_once('=').and_then(|(at, which)| Some((at.parse().ok()?, which.parse().ok()?)));
     let all: Vec<(u64, u32)> = text.split(',').filter(|part| !part.is_empty()).map(one).collect::<Option<_>>()?;
     all.is_sorted_by(|(a, _), (b, _)| a < b).then(|| all.into())
+}
+
+fn weak(text: &str) -> Option<Schedule> {
+    let (seed, turns) = text.split_once(':')?;
+    let turns: Schedule = turns.parse().ok().filter(|turns: &Schedule| turns.is_chosen() && turns.weak().is_none())?;
+    Some(turns.in_memory(Some(seed.parse().ok()?)))
 }
 
 /// Numbers that follow from a seed (splitmix64).
@@ -174,7 +204,7 @@ impl Turns {
         let who = self.order.get(n).copied().unwrap_or(n);
         match self.schedule {
             // Those of choices do not come here.
-            Schedule::Fair | Schedule::Pct(_) | Schedule::Choices(_) => Some((who, usual)),
+            Schedule::Fair | Schedule::Pct(_) | Schedule::Choices(_) | Schedule::Weak(..) => Some((who, usual)),
             Schedule::Alternate => Some((who, 1)),
             Schedule::Random(_) => {
                 // Mostly short, now and then long.
@@ -193,8 +223,10 @@ mod tests {
     fn a_schedule_is_what_its_text_says() {
         let chosen = [Schedule::Pct(Pct::of(5)), Schedule::Pct(Pct { seed: 1, depth: 7, steps: 20 })];
         let listed = [Schedule::Choices([].into()), Schedule::Choices([(0, 1), (7, 30)].into())];
+        let weak =
+            [Schedule::Pct(Pct::of(5)).in_memory(Some(9)), Schedule::Choices([].into()).in_memory(Some(u64::MAX))];
         let usual = [Schedule::Fair, Schedule::Alternate, Schedule::Random(0), Schedule::Random(u64::MAX)];
-        for schedule in usual.into_iter().chain(chosen).chain(listed) {
+        for schedule in usual.into_iter().chain(chosen).chain(listed).chain(weak) {
             assert_eq!(schedule.to_string().parse(), Ok(schedule));
         }
         let numbers = ["random", "random:", "random:-1", "random:18446744073709551616"];
@@ -208,6 +240,10 @@ mod tests {
             "choices",
             "choices:1",
             "choices:2=1,2=1",
+            "weak:1",
+            "weak:1:fair",
+            "weak::pct:1",
+            "weak:1:weak:1:pct:1",
         ];
         for text in ["", "unfair", "fair:1"].into_iter().chain(numbers).chain(chosen) {
             assert!(text.parse::<Schedule>().unwrap_err().contains("alternate, random:SEED"), "{text}");

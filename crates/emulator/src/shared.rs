@@ -17,6 +17,7 @@ use crate::schedule::Schedule;
 use crate::strict::race::Races;
 use crate::strict::race::coherence::{Within, writes_back};
 use crate::watchdog::{Done, Watchdog};
+use crate::weak::{Caches, Caching};
 
 /// Workgroups that a worker has under way at most, unless all have to be.
 pub const RESIDENT: usize = 32;
@@ -63,6 +64,8 @@ pub struct Shared {
     pub global: Arc<gws::View>,
     /// Where the kernel prints, if it does so into a buffer.
     pub prints: Option<PrintBuffer>,
+    /// What caches hold, and which stores are under way, where that is modelled.
+    pub caches: Option<Arc<Caches>>,
 }
 
 /// What tells launches apart, however they are made.
@@ -115,9 +118,12 @@ impl Shared {
         };
         let races = races(&dispatch, strict, workers, &memory);
         let together = cooperative.then(|| (groups, dispatch.all_waves()));
+        let memory = Arc::new(memory);
+        let caches = caches(&schedule, &dispatch, &memory, scratch..scratch + scratch_slot * slots as u64);
         Ok(Shared {
             dispatch,
-            memory: Arc::new(memory),
+            memory,
+            caches,
             next_cluster: AtomicU64::new(0),
             clusters,
             workers,
@@ -142,9 +148,11 @@ impl Shared {
         })
     }
 
-    /// The same launch once more, from its beginning, in memory as it is. It is alone, and `gws` are its own.
+    /// The same launch once more, from its beginning, in memory as it is. It is alone, and `gws` are its own. The schedule is
+    /// another one of its kind.
     #[must_use]
-    pub fn again(&mut self, gws: Arc<Gws>) -> Shared {
+    pub fn again(&mut self, gws: Arc<Gws>, schedule: &Schedule) -> Shared {
+        let scratch = self.scratch..self.scratch + self.scratch_slot * self.slots as u64;
         let groups = self.clusters * u64::from(self.dispatch.cluster_size());
         let together = self.cooperative.then(|| (groups, self.dispatch.all_waves()));
         let own_slots = self.workers * self.resident;
@@ -156,7 +164,8 @@ impl Shared {
             workers: self.workers,
             resident: self.resident,
             cooperative: self.cooperative,
-            schedule: self.schedule.clone(),
+            schedule: schedule.clone(),
+            caches: caches(schedule, &self.dispatch, &self.memory, scratch),
             stop: Arc::default(),
             strict: self.strict,
             races: races(&self.dispatch, self.strict, self.workers, &self.memory),
@@ -182,10 +191,21 @@ impl Shared {
     }
 }
 
+/// The caches of a launch, where its schedule has them modelled.
+fn caches(schedule: &Schedule, dispatch: &Dispatch, memory: &Arc<Memory>, private: Range<u64>) -> Option<Arc<Caches>> {
+    let caching = Caching::new(dispatch.facts.generation(), within(dispatch));
+    schedule.weak().map(|seed| Arc::new(Caches::new(seed, caching, Arc::clone(memory), private)))
+}
+
+/// What the waves of its workgroups have to do before they access what another one has accessed.
+fn within(dispatch: &Dispatch) -> Within {
+    let descriptor = &dispatch.descriptor;
+    Within::of(dispatch.facts.generation(), descriptor.wgp_mode(), descriptor.tg_split())
+}
+
 /// What a launch on `threads` threads needs to look for races in device memory, if it is to.
 fn races(dispatch: &Dispatch, strict: Option<Kinds>, workers: usize, memory: &Memory) -> Option<Arc<Races>> {
-    let (generation, descriptor) = (dispatch.facts.generation(), &dispatch.descriptor);
-    let within = Within::of(generation, descriptor.wgp_mode(), descriptor.tg_split());
+    let (generation, within) = (dispatch.facts.generation(), within(dispatch));
     let waves = dispatch.waves(dispatch.workgroup.iter().product());
     let asks = |kind: FindingKind| strict.is_some_and(|kinds| kinds.contains(kind.into()));
     let wanted = asks(FindingKind::MemoryRace) || within.waits && waves > 1 && asks(FindingKind::MissingWait);

@@ -27,6 +27,7 @@ use crate::report::Finding;
 use crate::schedule::Schedule;
 
 pub use back::MOST_KEPT;
+pub use found::{Did, StaleRead};
 pub use look::{Executed, Seen};
 pub use seek::{Done, Sought, Wrote};
 pub use watch::{Register, Wanted, Watchpoint};
@@ -107,8 +108,7 @@ impl Stage {
         starts: BTreeSet<u64>,
     ) -> Stage {
         let memory = &play.shared.memory;
-        // What the host has done for a kernel cannot be undone.
-        let image = if memory.calls().is_some() { None } else { Image::of(memory, MOST_KEPT) };
+        let image = Image::of(memory, MOST_KEPT);
         let schedule = play.shared.schedule.clone();
         let chooser = Chooser::new(&schedule);
         Stage {
@@ -149,6 +149,6 @@ impl Stage {
 
     /// The schedule that leads here again.
     pub fn choices(&self) -> Schedule {
-        self.chooser.made()
+        self.chooser.made().in_memory(self.schedule.weak())
     }
 }

@@ -11,7 +11,6 @@ use luthier_isa::{Inst, VgprMsb};
 
 use crate::code::{Block, Code, Place, Refusal};
 use crate::lower::{Builder, Ending};
-use crate::meets::meets;
 use crate::mem::gws;
 use crate::op::Op;
 use crate::probe::Probe;
@@ -42,7 +41,7 @@ impl Code {
                 Err(message) if insts.is_empty() => return Err(Refusal { pc, message }),
                 Err(_) => break,
             };
-            if self.is_apart() && !insts.is_empty() && meets(&inst) {
+            if self.is_apart() && !insts.is_empty() && self.meets(&inst) {
                 break;
             }
             let number = insts.len() as u16;

@@ -168,7 +168,9 @@ pub struct Wave {
     pub strict: Option<Box<Strict>>,
     /// Present where the launch is watched.
     pub observer: Option<Box<Observer>>,
-    /// Whether either hears of accesses to memory.
+    /// Present where caches and stores under way are modelled.
+    pub weak: Option<Box<crate::weak::Part>>,
+    /// Whether one of these hears of accesses to memory.
     pub is_watched: bool,
     /// Runs of native code that were done to their end, and not yet set off against others.
     pub finished: u32,
@@ -220,6 +222,7 @@ impl Wave {
             stopped: None,
             strict: None,
             observer: None,
+            weak: None,
             is_watched: false,
             finished: 0,
             may_turn: 0,
@@ -229,6 +232,10 @@ impl Wave {
             wave.s[usize::from(code)] = inline_constant32(code).unwrap_or(0);
         }
         wave
+    }
+    /// Whether something has to hear of accesses to memory, besides those who only want to.
+    pub fn must_hear(&self) -> bool {
+        self.weak.is_some() || self.strict.as_ref().is_some_and(|strict| strict.hears_accesses())
     }
     pub fn into_file(self) -> VectorFile {
         VectorFile { rows: self.rows, written: self.written }

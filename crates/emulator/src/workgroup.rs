@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use crate::barrier::{Barriers, Cluster, Waits};
+use crate::choose::WaveId;
 use crate::code::Place;
 use crate::error::{Fault, FaultKind};
 use crate::lds::Lds;
@@ -209,8 +210,10 @@ impl Workgroup {
                 let registers = (limits.vgprs, limits.agprs);
                 Box::new(Observer::new(Arc::clone(watch), number, wave_number, registers))
             });
+            let id_of_wave = WaveId { group: number, wave: wave_number };
+            wave.weak = shared.caches.as_ref().map(|caches| Box::new(caches.part(id_of_wave)));
             let listens = wave.observer.as_ref().is_some_and(|observer| observer.hears_memory());
-            wave.is_watched = listens || wave.strict.as_ref().is_some_and(|strict| strict.hears_accesses());
+            wave.is_watched = listens || wave.must_hear();
             d.start(&mut wave, id, wave_number, scratch, shared.scratch_slot);
             Running {
                 wave,
@@ -388,8 +391,8 @@ impl Workgroup {
     /// Whether its waves' observers hear of accesses to memory.
     pub fn hear(&mut self, all: bool) {
         for Running { wave, .. } in &mut self.waves {
-            let judged = wave.strict.as_ref().is_some_and(|strict| strict.hears_accesses());
-            wave.is_watched = judged || all && wave.observer.as_ref().is_some_and(|observer| observer.hears_memory());
+            let wanted = wave.must_hear();
+            wave.is_watched = wanted || all && wave.observer.as_ref().is_some_and(|observer| observer.hears_memory());
         }
     }
 

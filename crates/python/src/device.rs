@@ -221,8 +221,8 @@ impl PyDevice {
     }
 
     /// One launch under ``most`` schedules at most: ``by`` is ``pct`` with a seed and a depth, ``order``, or ``preemptions``
-    /// with their number. A workgroup that runs more than ``watchdog`` instructions is taken for endless. Memory is what
-    /// it was afterwards.
+    /// with their number. A workgroup that runs more than ``watchdog`` instructions is taken for endless. ``weak``: memory answers
+    /// as weakly as caches let it, by seeds, for ``pct`` only. Memory is what it was afterwards.
     #[expect(clippy::too_many_arguments, reason = "Python's own two are among them")]
     fn explore<'py>(
         &self,
@@ -233,8 +233,9 @@ impl PyDevice {
         by: (String, u64, u32),
         most: u64,
         watchdog: u64,
+        weak: bool,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let schedule = Some("choices:".to_owned());
+        let schedule = Some(if weak { format!("weak:{}:choices:", by.1) } else { "choices:".to_owned() });
         let launch = LaunchOptions { schedule, ..told }.launch(module, kernarg)?;
         let stage = guard(py, || {
             let mut stage = self.inner.stage(&launch, true).map_err(device_error)?;
@@ -364,7 +365,7 @@ pub fn remember_memory(address: usize, size: u64) {
     unwritten::remove(std::ptr::without_provenance(address), size);
 }
 
-fn source_to_json(frames: &[SourceFrame]) -> Value {
+pub fn source_to_json(frames: &[SourceFrame]) -> Value {
     frames.iter().map(|f| json!({"function": f.function, "file": f.file, "line": f.line, "column": f.column})).collect()
 }
 

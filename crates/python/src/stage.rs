@@ -7,13 +7,16 @@ use std::time::{Duration, Instant};
 use luthier_emulator::choose::WaveId;
 use luthier_emulator::explore::{By, Explored, Outcome, explore};
 use luthier_emulator::observe::MemoryEvent;
-use luthier_emulator::stage::{Done, Register, Sought, Stage, Stopped, Until, Wanted, Watchpoint, Why, Wrote};
+use luthier_emulator::stage::{
+    Did, Done, Register, Sought, Stage, StaleRead, Stopped, Until, Wanted, Watchpoint, Why, Wrote,
+};
 use luthier_emulator::workgroup::State;
 use luthier_emulator::{EmuError, FindingKind, Pct};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
+use serde_json::{Value, json};
 
-use crate::device::{device_error, finding_to_json};
+use crate::device::{device_error, finding_to_json, source_to_json};
 use crate::error::{Class, Signals, listening};
 use crate::json::to_python;
 use crate::observe::{bytes_of, registers_to_python};
@@ -256,6 +259,16 @@ impl PyStage {
         Ok(bytes_of(py, &accesses))
     }
 
+    /// From now on a kernel that calls its host is stopped: the launch will be taken back.
+    fn hold_calls(&self) {
+        self.lock().hold_calls();
+    }
+
+    /// Calls are made again, now that the launch was taken back; an error if the kernel was stopped for one.
+    fn go_on_with_calls(&self) -> PyResult<()> {
+        self.lock().go_on_with_calls().map_err(device_error)
+    }
+
     /// The schedule that leads here again.
     fn choices(&self) -> String {
         self.lock().choices().to_string()
@@ -309,6 +322,17 @@ fn stopped_to_python<'py>(py: Python<'py>, stopped: &Stopped) -> PyResult<Bound<
     Ok(dict)
 }
 
+/// A load that had an older value than there was, and the store that it missed.
+fn stale_to_json(StaleRead { load, store, address, why }: &StaleRead) -> Value {
+    let did = |did: &Did| {
+        json!({
+            "pc": did.pc, "text": did.text, "workgroup": did.workgroup, "wave": did.wave,
+            "source": source_to_json(&did.source),
+        })
+    };
+    json!({"load": did(load), "store": did(store), "address": address, "why": why.name()})
+}
+
 /// Runs a stage under ``most`` schedules at most, those of ``by``: ``pct`` with a seed and a depth, ``order``, or
 /// ``preemptions`` with how many.
 pub fn explored<'py>(
@@ -333,13 +357,14 @@ pub fn explored<'py>(
     });
     let Explored { outcomes, schedules, exhausted, choices } = signals.or(done)?;
     let list = PyList::empty(py);
-    for Outcome { key, schedule, schedules, error, findings, kinds } in outcomes {
+    for Outcome { key, schedule, schedules, error, findings, kinds, stale } in outcomes {
         let dict = PyDict::new(py);
         dict.set_item("key", key)?;
         dict.set_item("schedule", schedule.to_string())?;
         dict.set_item("schedules", schedules)?;
         dict.set_item("error", error.map(|error| device_error(error).into_value(py)))?;
         dict.set_item("findings", to_python(py, &findings.iter().map(finding_to_json).collect())?)?;
+        dict.set_item("stale", to_python(py, &stale.iter().map(stale_to_json).collect())?)?;
         dict.set_item("kinds", kinds.into_iter().map(FindingKind::name).collect::<Vec<_>>())?;
         list.append(dict)?;
     }

@@ -63,6 +63,9 @@ def add(commands: Any, strict_kinds: str) -> None:
         "--depth", metavar="D", default="3", help="of pct: how often the running wave loses its priority, and one (3)"
     )
     explore.add_argument("--preemptions", metavar="N", default="2", help="of preemptions: how many (2)")
+    explore.add_argument(
+        "--weak", action="store_true", help="memory answers as weakly as caches and stores under way let it (by pct)"
+    )
     judged(explore)
 
     reduce = command("reduce", "Make a recorded launch smaller as long as its finding, or its fault, stays.")

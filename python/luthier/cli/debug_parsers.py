@@ -33,7 +33,7 @@ def add(commands: Any, strict_kinds: str) -> None:
     debug.add_argument(
         "--schedule",
         metavar="S",
-        help="how waves take turns: fair (the default), pct:SEED, pct:SEED:DEPTH:STEPS, choices:AT=WHICH,...",
+        help="how waves take turns: fair (the default), pct:SEED, pct:SEED:DEPTH:STEPS, choices:AT=WHICH,..., weak:SEED:... before one of these",
     )
     debug.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide, and stop at them")
     debug.add_argument(strict_kinds, metavar="KIND,...", dest="strict_kinds", help="as --strict=KIND,...: these kinds only")

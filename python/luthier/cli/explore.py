@@ -17,9 +17,12 @@ def main(args: Any) -> int:
     case = Case.open(args.file)
     names = ("schedules", "seed", "depth", "preemptions")
     count, seed, depth, most = (parse_number(f"--{name}", getattr(args, name), "a number") for name in names)
-    found = interruptible(lambda: explore(case, count, seed, way_of(args), by=args.by, depth=depth, preemptions=most))
+    found = interruptible(
+        lambda: explore(case, count, seed, way_of(args), by=args.by, depth=depth, preemptions=most, weak=args.weak)
+    )
     for outcome in found.outcomes:
-        print(printable(str(outcome)))
+        for line in found.told(outcome).splitlines():
+            print(printable(line))
     many = "one outcome" if found.is_deterministic else f"{len(found.outcomes):,} outcomes"
     rest = "there are no others" if found.exhausted else "others were not tried"
     repeat = (

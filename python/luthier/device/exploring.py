@@ -24,6 +24,10 @@ class How:
     ``seed`` on; the running wave loses its own up to ``depth`` - 1 times), ``"preemptions"`` (all schedules that depart from the
     usual order at most ``preemptions`` times) or ``"usual"``: by order as far as half of the schedules go, and, where that
     is not all, the other half by priorities.
+
+    With ``weak``, memory answers as weakly as caches and stores under way let it, by the same seeds: loads that may look
+    into a cache may have old values, stores arrive late and out of order, as far as LLVM's memory models and the
+    waits and cache instructions of the kernel allow it. All schedules are by priorities then.
     """
 
     by: str = "usual"
@@ -33,16 +37,60 @@ class How:
     preemptions: int = 2
     #: A workgroup that runs more instructions is taken for one that never ends.
     watchdog: int = 1_000_000
+    #: Memory answers as weakly as caches let it.
+    weak: bool = False
 
     def __post_init__(self) -> None:
         if self.by not in BY:
             raise ArgumentError(f"explore: by={self.by!r}: there are {', '.join(BY)}")
+        if self.weak and self.by not in ("usual", "pct"):
+            raise ArgumentError(f"explore: by={self.by!r} with weak=True: what memory answers is up to seeds, as by='pct'")
         if self.schedules < 1:
             raise ArgumentError(f"schedules: {self.schedules} is not a number of schedules")
         if not 0 <= self.seed < 1 << 64 or not 1 <= self.depth <= 1000 or not 0 <= self.preemptions < 1 << 32:
             raise ArgumentError(f"explore: seed={self.seed}, depth={self.depth} (1 to 1000), preemptions={self.preemptions}")
         if not 0 < self.watchdog < 1 << 64:
             raise ArgumentError(f"watchdog: {self.watchdog} is not a number of instructions")
+
+
+#: Why a load had an older value, in words.
+_WHY = {
+    "cache": "the cache that it looked into still held that, and had not been invalidated since",
+    "scalar-cache": "the scalar cache still held that, and had not been invalidated since",
+    "passed": "it overtook an earlier load of its wave, which the wave had not waited for",
+    "under-way": "the store had not arrived: its wave had not waited for it, or not written it back",
+}
+
+
+@dataclass(frozen=True)
+class Access:
+    """An instruction of a wave."""
+
+    pc: int
+    text: str
+    workgroup: tuple[int, int, int]
+    wave: int
+    #: Where it is in the source, innermost call first: function, file, line and column.
+    source: list[dict[str, Any]] = field(repr=False)
+
+    def __str__(self) -> str:
+        frame = self.source[0] if self.source else None
+        line = f", {frame['file']}:{frame['line']}" if frame is not None and frame["file"] else ""
+        return f"{self.text} at {self.pc:#x}{line} (wave {self.wave} of workgroup {self.workgroup})"
+
+
+@dataclass(frozen=True)
+class StaleRead:
+    """A load that had an older value than another wave had stored, and that store."""
+
+    load: Access
+    store: Access
+    address: int
+    #: ``"cache"``, ``"scalar-cache"``, ``"passed"`` or ``"under-way"``.
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.load} read {self.address:#x} as it was before {self.store}: {_WHY[self.why]}"
 
 
 @dataclass
@@ -59,12 +107,17 @@ class Outcome:
     findings: list[Finding] = field(repr=False)
     #: Kinds of findings under any of them.
     kinds: set[str] = field(default_factory=set)
+    #: Loads that had an older value than there was, with ``weak``, each pair of instructions once. Of the first one.
+    stale: list[StaleRead] = field(default_factory=list, repr=False)
 
     def __str__(self) -> str:
         what = f"stopped: {self.error}" if self.error is not None else "ends"
         found = f", findings: {', '.join(sorted(self.kinds))}" if self.kinds else ""
         return f"{self.schedules:,} schedule{'' if self.schedules == 1 else 's'} (the first is {self.schedule}): {what}{found}"
 
+
+#: Loads that had old values which are told in words, of each outcome.
+_TOLD = 4
 
 Kind = TypeVar("Kind", bound=Outcome)
 
@@ -94,14 +147,22 @@ class Explored(Generic[Kind]):
     def __str__(self) -> str:
         many = f"{len(self.outcomes):,} outcome{'' if len(self.outcomes) == 1 else 's'}"
         rest = "there are no others" if self.exhausted else "others were not tried"
-        return "\n".join([*map(str, self.outcomes), f"{many} under {self.schedules:,} schedules; {rest}"])
+        return "\n".join([*map(self.told, self.outcomes), f"{many} under {self.schedules:,} schedules; {rest}"])
+
+    def told(self, outcome: Kind) -> str:
+        """An outcome in words; where there are several, with loads that had old values."""
+        stale = outcome.stale if not self.is_deterministic or outcome.error is not None else []
+        rest = [f"  and {len(stale) - _TOLD} more"] if len(stale) > _TOLD else []
+        return "\n".join([str(outcome), *(f"  {read}" for read in stale[:_TOLD]), *rest])
 
 
 def explore(core: _core.Device, module: int, launch: Launch, kernarg: bytes, how: How) -> Explored[Outcome]:
     """Runs a launch under many schedules, one wave at a time, each from memory as it is, where it is left again.
 
-    Memory does as it is told at once: these are outcomes of sequentially consistent interleavings.
+    Unless ``how.weak``, memory does as it is told at once: these are outcomes of sequentially consistent interleavings.
     """
+    if how.weak:
+        return _explored([_run(core, module, launch, kernarg, how, "pct", how.schedules)])
     if how.by != "usual":
         return _explored([_run(core, module, launch, kernarg, how, how.by, how.schedules)])
     first = _run(core, module, launch, kernarg, how, "order", max(how.schedules // 2, 1))
@@ -112,7 +173,7 @@ def explore(core: _core.Device, module: int, launch: Launch, kernarg: bytes, how
 
 def _run(core: _core.Device, module: int, launch: Launch, kernarg: bytes, how: How, by: str, count: int) -> dict[str, Any]:
     number = how.preemptions if by == "preemptions" else how.seed
-    return core.explore(module, launch, kernarg, (by, number, how.depth), count, how.watchdog)
+    return core.explore(module, launch, kernarg, (by, number, how.depth), count, how.watchdog, how.weak)
 
 
 def _explored(parts: list[dict[str, Any]]) -> Explored[Outcome]:
@@ -120,10 +181,21 @@ def _explored(parts: list[dict[str, Any]]) -> Explored[Outcome]:
     found: dict[Any, Outcome] = {}
     for told in (outcome for part in parts for outcome in part["outcomes"]):
         findings = [Finding(finding) for finding in told["findings"]]
-        made = Outcome(told["schedule"], 0, told["error"], findings)
+        made = Outcome(told["schedule"], 0, told["error"], findings, stale=_stale(told["stale"]))
         outcome = found.setdefault(told["key"], made)
         outcome.schedules += told["schedules"]
         outcome.kinds.update(told["kinds"])
     outcomes = sorted(found.values(), key=lambda outcome: -outcome.schedules)
     count = sum(part["schedules"] for part in parts)
     return Explored(outcomes, count, parts[0]["exhausted"], max(part["choices"] for part in parts))
+
+
+def _stale(told: list[dict[str, Any]]) -> list[StaleRead]:
+    """Those that caches explain come first: of the others there may be many."""
+
+    def access(did: dict[str, Any]) -> Access:
+        x, y, z = did["workgroup"]
+        return Access(did["pc"], did["text"], (x, y, z), did["wave"], did["source"])
+
+    reads = [StaleRead(access(one["load"]), access(one["store"]), one["address"], one["why"]) for one in told]
+    return sorted(reads, key=lambda read: list(_WHY).index(read.why))

@@ -61,7 +61,8 @@ class LaunchKeywords(TypedDict, total=False):
     Without it, what the tools have made of the kernel, or what ``select`` says."""
     schedule: str | None
     """How waves take turns: ``"fair"`` (as with None), ``"alternate"``, ``"random:SEED"``, ``"pct:SEED"`` or
-    ``"pct:SEED:DEPTH:STEPS"`` (one wave at a time, by random priorities), or ``"choices:AT=WHICH,..."``, which exploring gives.
+    ``"pct:SEED:DEPTH:STEPS"`` (one wave at a time, by random priorities), or ``"choices:AT=WHICH,..."``, which exploring gives;
+    ``"weak:SEED:"`` before one of the last three has memory answer as weakly as caches let it.
     Sessions have none: the caller who steps says whose turn it is."""
 
 

@@ -279,6 +279,7 @@ class Module:
         depth: int = 3,
         preemptions: int = 2,
         watchdog: int = 1_000_000,
+        weak: bool = False,
         **launch: Unpack[LaunchKeywords],
     ) -> Explored[Outcome]:
         """Runs a launch under many schedules, each in memory as it is now, and says which outcomes there are: see
@@ -291,6 +292,7 @@ class Module:
         :param depth: how often the running wave loses its priority, and one.
         :param preemptions: how often running waves are interrupted at most.
         :param watchdog: instructions after which a workgroup is taken for one that never ends.
+        :param weak: memory answers as weakly as caches and stores under way let it.
         :param launch: the keywords of :class:`luthier.LaunchKeywords`, without ``schedule``.
         :returns: the outcomes, each with a schedule that repeats it.
         :raises ArgumentError: for a kernel that is not there, and arguments, sizes and keywords that do not suit it.
@@ -299,7 +301,7 @@ class Module:
         """
         from .exploring import How, explore
 
-        how = How(by, schedules, seed, depth, preemptions, watchdog)
+        how = How(by, schedules, seed, depth, preemptions, watchdog, weak)
         told = launch_of(kernel, launch)
         if told.schedule is not None:
             raise ArgumentError("explore chooses the schedules itself: leave schedule= out")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..device.exploring import Explored, How
+from ..device.exploring import Explored, How, StaleRead
 from ..device.exploring import Outcome as Seen
 from ..device.exploring import explore as search
 from ..errors import ArgumentError
@@ -26,9 +26,9 @@ class Outcome(Seen):
     replayed: Replayed = field(repr=False)
 
     @staticmethod
-    def of(schedule: str, count: int, did: Replayed, kinds: set[str]) -> Outcome:
+    def of(schedule: str, count: int, did: Replayed, kinds: set[str], stale: Sequence[StaleRead] = ()) -> Outcome:
         """What ``count`` schedules lead to; this is the first of them."""
-        return Outcome(schedule, count, did.stop, did.findings, kinds, replayed=did)
+        return Outcome(schedule, count, did.stop, did.findings, kinds, list(stale), replayed=did)
 
 
 def schedules(count: int, seed: int) -> Iterator[str]:
@@ -46,16 +46,18 @@ def explore(
     by: str = "random",
     depth: int = 3,
     preemptions: int = 2,
+    weak: bool = False,
 ) -> Explored[Outcome]:
     """Replays a case under ``count`` schedules, on one thread, so that each can be repeated: by ``"random"``, or as
-    :class:`luthier.device.exploring.How` says."""
+    :class:`luthier.device.exploring.How` says. In ``weak`` memory they are by priorities."""
     if count < 1:
         raise ArgumentError(f"schedules: {count} is not a number of schedules")
     way = replace(way or Way(), threads=1)
     if way.tools or way.schedule is not None:
         raise ArgumentError("explore: tools and a schedule are for replay")
-    if by != "random":
-        return _chosen(case, way, How(by, count, seed, depth, preemptions, min(way.watchdog or MOST, MOST)))
+    if by != "random" or weak:
+        by = "pct" if by == "random" else by
+        return _chosen(case, way, How(by, count, seed, depth, preemptions, min(way.watchdog or MOST, MOST), weak))
     found: dict[object, Outcome] = {}
     for schedule in schedules(count, seed):
         did = replay(case, replace(way, schedule=schedule))
@@ -72,7 +74,7 @@ def _chosen(case: Case, way: Way, how: How) -> Explored[Outcome]:
     outcomes = []
     for told in found.outcomes:
         did = replay(case, replace(way, schedule=told.schedule, watchdog=how.watchdog))
-        outcomes.append(Outcome.of(told.schedule, told.schedules, did, told.kinds))
+        outcomes.append(Outcome.of(told.schedule, told.schedules, did, told.kinds, told.stale))
     return Explored(outcomes, found.schedules, found.exhausted, found.choices)
 
 

@@ -158,6 +158,8 @@ def _bytes(events: numpy.ndarray, data: numpy.ndarray) -> Bytes:
 def record(stage: Stage, group: int, addresses: Sequence[int]) -> Recorded:
     """What a workgroup accesses by the instructions at these addresses, in all of the launch, which is left where it stands.
     ArgumentError for more accesses than are looked at, DeviceError where the launch cannot be taken back."""
+    if stage.is_weak:
+        raise ArgumentError("in weak memory it is not known what a load saw: give a schedule without weak:")
     here, last, core = stage.event, stage.last, stage.core
     if not here:  # a launch that has not begun is at no distance from its beginning
         core.resume(1, None, [], [], False)
@@ -165,6 +167,7 @@ def record(stage: Stage, group: int, addresses: Sequence[int]) -> Recorded:
     stage.last = last
     began = [event for wave in range(64) if (event := core.event_of(group, wave, 0)) is not None]
     events, data, seen = [], [], False
+    core.hold_calls()
     try:
         stage.goto(min(began, default=here))
         for _ in range(_MOST):
@@ -186,6 +189,7 @@ def record(stage: Stage, group: int, addresses: Sequence[int]) -> Recorded:
     finally:
         stage.goto(here)
         stage.last = last
+        core.go_on_with_calls()
     none = numpy.zeros(0, numpy.dtype(MEMORY_EVENT).newbyteorder("<"))
     return Recorded(numpy.concatenate([none, *events]), numpy.concatenate([numpy.zeros((0, _WIDEST), "u1"), *data]))
 

@@ -19,6 +19,7 @@ mod opencl;
 mod packets;
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use buffered::PrintBuffer;
@@ -89,13 +90,25 @@ pub struct HostCalls {
     output: Arc<Output>,
     /// Also held by the thread that serves, so that one serves at a time.
     messages: Mutex<Messages>,
+    /// Something was ready to be served.
+    called: AtomicBool,
+    /// Nothing is to be served, for the launch is to be taken back; whether something was ready then.
+    held: AtomicBool,
+    missed: AtomicBool,
 }
 
 impl HostCalls {
     /// Puts packets for `waves` waves at a time into memory; `None` if there is no room.
     pub fn new(memory: &mut Memory, waves: u64, output: Arc<Output>) -> Option<HostCalls> {
         let buffer = packets::place(memory, waves)?;
-        Some(HostCalls { buffer, output, messages: Mutex::default() })
+        Some(HostCalls {
+            buffer,
+            output,
+            messages: Mutex::default(),
+            called: AtomicBool::default(),
+            held: AtomicBool::default(),
+            missed: AtomicBool::default(),
+        })
     }
 
     /// The hidden argument.
@@ -108,13 +121,40 @@ impl HostCalls {
         self.buffer.contains(&address)
     }
 
+    /// Whether a kernel has called.
+    pub fn were_made(&self) -> bool {
+        self.called.load(Relaxed)
+    }
+
+    /// From now on a kernel that calls is stopped: the launch will be taken back.
+    pub fn hold(&self) {
+        self.missed.store(false, Relaxed);
+        self.held.store(true, Relaxed);
+    }
+
+    /// Whether a kernel was stopped for a call.
+    pub fn were_missed(&self) -> bool {
+        self.missed.load(Relaxed)
+    }
+
+    /// Calls are served again.
+    pub fn go_on(&self) {
+        self.held.store(false, Relaxed);
+    }
+
     /// Serves what is ready.
     ///
     /// # Errors
     /// What was asked for is not supported, or makes no sense. The packet stays as it is.
     pub fn serve(&self, memory: &Memory) -> Result<(), String> {
         let mut messages = lock(&self.messages);
-        for packet in packets::ready(memory, self.buffer.start)? {
+        let ready = packets::ready(memory, self.buffer.start)?;
+        if !ready.is_empty() && self.held.load(Relaxed) {
+            self.missed.store(true, Relaxed);
+            return Err("the launch is to be taken back, and what the host does cannot be".to_owned());
+        }
+        for packet in ready {
+            self.called.store(true, Relaxed);
             let service = Service::of(packet.service)?;
             for lane in crate::mem::lanes(packet.lanes) {
                 self.answer(memory, &packet, service, lane, &mut messages)?;

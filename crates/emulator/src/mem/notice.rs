@@ -1,4 +1,4 @@
-//! A watched launch's observer hears of each access to memory before it is made.
+//! A watched launch's observer hears of each access to memory before it is made, as do strict mode and caches.
 
 use super::Action;
 use super::access::{Addresses, Rows};
@@ -6,6 +6,7 @@ use super::pieces::Pieces;
 use crate::observe;
 use crate::strict::memory as strict;
 use crate::wave::Wave;
+use crate::weak;
 
 /// An access to LDS, one offset a lane.
 #[inline(always)]
@@ -38,6 +39,7 @@ pub fn device(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> stric
     }
     let passage = strict::device(w, action, rows, at);
     observe::device(w, action, rows, at);
+    weak::device(w, action, rows, at);
     passage
 }
 
@@ -46,6 +48,7 @@ pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn
     if w.is_watched {
         strict::bytes(w, action, rows, mask, false, place);
         observe::bytes(w, action, rows, mask, place);
+        weak::bytes(w, action, rows, mask, place);
     }
 }
 
@@ -54,6 +57,7 @@ pub fn elements(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn
     if w.is_watched {
         strict::bytes(w, action, rows, mask, true, place);
         observe::bytes(w, action, rows, mask, place);
+        weak::bytes(w, action, rows, mask, place);
     }
 }
 
@@ -62,6 +66,7 @@ pub fn scalar(w: &mut Wave, action: Action, address: u64, size: u64) {
     if w.is_watched {
         strict::scalar(w, action, address, size);
         observe::scalar(w, !matches!(action, Action::Load(_)), address, size);
+        weak::scalar(w, action, address, size);
     }
 }
 

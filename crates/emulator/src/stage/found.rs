@@ -3,9 +3,31 @@
 use super::Stage;
 use crate::choose::WaveId;
 use crate::error::EmuError;
-use crate::launch::told_finding;
-use crate::report::Finding;
+use crate::launch::{Places, told_finding};
+use crate::report::{Finding, SourceFrame};
+use crate::weak::Why;
 use crate::workgroup::Trouble;
+
+/// An instruction of a wave.
+#[derive(Clone, Debug)]
+pub struct Did {
+    /// Address in the code object.
+    pub pc: u64,
+    pub text: String,
+    pub workgroup: [u32; 3],
+    pub wave: u32,
+    /// Where it is in the source, innermost call first.
+    pub source: Vec<SourceFrame>,
+}
+
+/// A load that had an older value than there was, in weak memory, and the store that it missed.
+#[derive(Clone, Debug)]
+pub struct StaleRead {
+    pub load: Did,
+    pub store: Did,
+    pub address: u64,
+    pub why: Why,
+}
 
 impl Stage {
     /// What strict mode has found so far in waves that are under way, and in those that have ended.
@@ -36,6 +58,26 @@ impl Stage {
 
     pub(crate) fn error(&self, trouble: Trouble) -> EmuError {
         self.module.error(&self.kernel, trouble, |pc| self.module.locate(pc).1)
+    }
+
+    /// Loads that had an older value than there was so far.
+    pub fn stale(&self) -> Vec<StaleRead> {
+        let places = self.places();
+        let did = |by: crate::weak::By| Did {
+            pc: places.vaddr(by.pc),
+            text: places.text_at(by.pc),
+            workgroup: self.play.shared.dispatch.group_id(by.wave.group),
+            wave: by.wave.wave,
+            source: places.locate(by.pc).1,
+        };
+        let told = self.play.shared.caches.as_ref().map(|caches| caches.told()).unwrap_or_default();
+        let read = |stale: crate::weak::Stale| StaleRead {
+            load: did(stale.load),
+            store: did(stale.store),
+            address: stale.address,
+            why: stale.why,
+        };
+        told.into_iter().map(read).collect()
     }
 
     /// Findings as reports have them.

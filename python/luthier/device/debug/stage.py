@@ -68,6 +68,12 @@ class Stage:
         return self.core.event
 
     @property
+    def is_weak(self) -> bool:
+        """Memory answers as weakly as caches and stores under way let it, by the schedule. What is shown of memory is what has
+        arrived where all share it."""
+        return self.core.choices().startswith("weak:")
+
+    @property
     def waves(self) -> list[StageWave]:
         """The waves under way."""
         found = self.core.waves()

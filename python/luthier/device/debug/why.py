@@ -158,6 +158,8 @@ class Explainer:
         what = f"{size} bytes at {address:#x}" + (
             f" in LDS of workgroup {group}" if group is not None else f" ({place})" if place else ""
         )
+        if group is None and stage.is_weak:
+            return Origin(what, None, note="in weak memory: which store was seen is not followed")
         try:
             stage.goto(before)
             data = stage.read(address, size) if group is None else stage.core.lds(group)[address : address + size]

@@ -70,6 +70,7 @@ fn is_in_memory(w: &Wave, action: Action, rows: Rows, lane: usize, address: u64)
     let mut there = [0; 64];
     let size = transfer.bytes(rows.words) as usize;
     let Some(there) = there.get_mut(..size) else { return false };
+    crate::weak::arrive(w, address..address.wrapping_add(size as u64));
     let stored = (0..usize::from(rows.words)).map(|k| transfer.extract(w.rows[usize::from(rows.data) + k].0[lane]));
     let stored: Vec<u8> = stored.flat_map(u32::to_le_bytes).take(size).collect();
     w.memory.read(address, there).is_ok() && *there == *stored
