@@ -216,7 +216,7 @@ def test_what_cannot_be_is_refused_in_a_line():
     for keywords in ({}, {"address": 1, "lds": 2}, {"address": 1, "on": "sometimes"}, {"register": "mode"}):
         with pytest.raises(lt.ArgumentError, match="watch"):
             stage.watch(**keywords)
-    with pytest.raises(lt.DeviceError, match="only fair, pct and choices"):
+    with pytest.raises(lt.DeviceError, match="only fair, pct, choices and weak"):
         begin("gfx90a", schedule="random:3")
     with pytest.raises(lt.ArgumentError, match="not under way"):
         stage.wave(7, 0)

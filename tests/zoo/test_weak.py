@@ -18,7 +18,7 @@ import luthier as lt
 TARGETS = ("gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201", "gfx1250")
 #: Schedules in which each outcome that is expected is seen, of a litmus test and of a message passed.
 ENOUGH, FEW = 400, 60
-MORE = {"independent_reads": 2000}
+MORE = {"message_passing": 4000, "independent_reads": 20_000, "kokkos_reduce": 4000}
 PLACES = (("agent", False), ("workgroup", False), ("workgroup", True))
 
 
@@ -157,7 +157,8 @@ def test_a_message_is_missed_where_it_is_not_released_or_not_acquired_and_nowher
             plain = {write, read} <= {"relaxed", "release", "acquire"}
             if not ordered and not (plain and apart):
                 continue
-            found = seen(module, f"pass_{write}_{read}_{scope}", FEW, lambda _, out: int(out[0]), **launch)
+            count = FEW if ordered else ENOUGH
+            found = seen(module, f"pass_{write}_{read}_{scope}", count, lambda _, out: int(out[0]), **launch)
             assert set(found) - {"endless"} <= ({0, 2} if ordered else {0, 1, 2}), (write, read, apart)
             if not ordered and scope != "workgroup":
                 assert 1 in found, (write, read, apart)
@@ -208,7 +209,14 @@ def test_public_kernels_give_the_wrong_result_and_their_mended_ones_never(exhibi
         module = lt.Device(target).load(build(exhibit.path, target, mended, exhibit.flags))
         launch = exhibit.launch()
         shape = {"blocks": launch.blocks, "block": launch.block}
-        found = module.explore("exhibit", args=launch.args, by="pct", schedules=120, weak=weak, **shape)
+        found = module.explore(
+            "exhibit",
+            args=launch.args,
+            by="pct",
+            schedules=MORE.get(exhibit.name, ENOUGH) if weak and not mended else ENOUGH,
+            weak=weak,
+            **shape,
+        )
         (number,) = launch.expected
         wrong = []
         for outcome in found.outcomes:

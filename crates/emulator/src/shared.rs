@@ -119,7 +119,7 @@ impl Shared {
         let races = races(&dispatch, strict, workers, &memory);
         let together = cooperative.then(|| (groups, dispatch.all_waves()));
         let memory = Arc::new(memory);
-        let caches = caches(&schedule, &dispatch, &memory, scratch..scratch + scratch_slot * slots as u64);
+        let caches = caches(&schedule, &dispatch, &memory, scratch..scratch + scratch_slot * slots);
         Ok(Shared {
             dispatch,
             memory,

@@ -27,6 +27,7 @@ mod stores;
 mod told;
 
 use std::collections::HashMap;
+use std::iter::once;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -150,7 +151,8 @@ impl Caches {
         self.lock().told.all.clone()
     }
 
-    fn access(&self, mut places: Vec<Range<u64>>, writes: bool) {
+    fn access(&self, places: impl Iterator<Item = Range<u64>>, writes: bool) {
+        let mut places: Vec<_> = places.collect();
         places.retain(|place| !self.private.contains(&place.start));
         merge(&mut places);
         let mut state = self.lock();
@@ -191,7 +193,7 @@ pub fn device(w: &Wave, action: Action, rows: Rows, at: &Addresses) {
     let Some(part) = &w.weak else { return };
     let (count, size) = if at.stride == 4 { (1, bytes_of(action, rows)) } else { (u64::from(rows.words), 4) };
     let of_lane = |lane: usize| (0..count).map(move |k| at.lane[lane].wrapping_add(k * at.stride));
-    let places = lanes(at.mask).flat_map(of_lane).map(|start| start..start.wrapping_add(size)).collect();
+    let places = lanes(at.mask).flat_map(of_lane).map(|start| start..start.wrapping_add(size));
     part.caches.access(places, !matches!(action, Action::Load(_)));
 }
 
@@ -201,7 +203,7 @@ pub fn bytes(w: &Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn(usi
     let Some(part) = &w.weak else { return };
     let size = bytes_of(action, rows) as u32;
     let each = lanes(mask).flat_map(|lane| (0..size).map(move |byte| place(lane, byte)));
-    let places = each.map(|start| start..start.wrapping_add(1)).collect();
+    let places = each.map(|start| start..start.wrapping_add(1));
     part.caches.access(places, !matches!(action, Action::Load(_)));
 }
 
@@ -209,7 +211,7 @@ pub fn bytes(w: &Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn(usi
 #[cold]
 pub fn scalar(w: &Wave, action: Action, address: u64, size: u64) {
     let Some(part) = &w.weak else { return };
-    part.caches.access(vec![address..address.wrapping_add(size)], !matches!(action, Action::Load(_)));
+    part.caches.access(once(address..address.wrapping_add(size)), !matches!(action, Action::Load(_)));
 }
 
 fn bytes_of(action: Action, rows: Rows) -> u64 {

@@ -43,7 +43,7 @@ impl Device {
 
     fn load(&self, wave: WaveId, mark: Mark, at: u64) -> u32 {
         self.mark(wave, mark);
-        self.caches.access(vec![self.start + at..self.start + at + 4], false);
+        self.caches.access(once(self.start + at..self.start + at + 4), false);
         let value = self.peek(at);
         self.caches.settle();
         value
@@ -51,7 +51,7 @@ impl Device {
 
     fn store(&self, wave: WaveId, mark: Mark, at: u64, value: u32) {
         self.mark(wave, mark);
-        self.caches.access(vec![self.start + at..self.start + at + 4], true);
+        self.caches.access(once(self.start + at..self.start + at + 4), true);
         self.memory.write(self.start + at, &value.to_le_bytes()).expect("there");
         self.caches.settle();
     }
