@@ -309,9 +309,9 @@ def _permuted(dpp: tuple, words: np.ndarray, lanes: Lanes, active: np.ndarray) -
         source, valid = lane + how, lane + how < width
     elif kind == "wave_ror":
         source, valid = (lane - how) % width, np.ones(len(lane), bool)
-    elif kind == "bcast":  # the last lane of a row (of the first half) to the next row (the second half)
-        source = row - 1 if how == 15 else np.full(len(lane), 31)
-        valid = lane >= 16 if how == 15 else lane >= 32
+    elif kind == "bcast":  # the last lane of a row (of the first half) to the next row (the second half); others read themselves
+        source = np.where(lane >= how + 1, row - 1 if how == 15 else 31, lane)
+        valid = np.ones(len(lane), bool)
     elif kind == "xmask":
         source, valid = lane ^ how, np.ones(len(lane), bool)
     elif kind == "eight":

@@ -105,8 +105,10 @@ pub(crate) fn dpp_source(ctrl: u32, i: usize) -> Option<usize> {
         0x13c => Some((i + 63) & 63),
         0x140 => Some(row | (15 - at)),
         0x141 => Some(i & !7 | (7 - (i & 7))),
-        0x142 => row.checked_sub(1),
-        0x143 => (i >= 32).then_some(31),
+        // Lanes that have no row or half before theirs read themselves, whatever BOUND_CTRL says: no manual has that, and
+        // rocWMMA's tests expect it.
+        0x142 => Some(row.checked_sub(1).unwrap_or(i)),
+        0x143 => Some(if i >= 32 { 31 } else { i }),
         // gfx90a and RDNA: broadcast of one lane within each row.
         0x150..=0x15f => Some(row | by),
         // RDNA: exchange within each row.
@@ -273,8 +275,9 @@ mod tests {
         assert_eq!(dpp_source(0x101, 15), None); // row_shl:1
         assert_eq!(dpp_source(0x121, 16), Some(31)); // row_ror:1
         assert_eq!(dpp_source(0x142, 20), Some(15)); // row_bcast:15
-        assert_eq!(dpp_source(0x142, 3), None);
+        assert_eq!(dpp_source(0x142, 3), Some(3));
         assert_eq!(dpp_source(0x143, 40), Some(31)); // row_bcast:31
+        assert_eq!(dpp_source(0x143, 20), Some(20));
         assert_eq!(dpp_source(0x141, 9), Some(14)); // row_half_mirror
     }
 
