@@ -20,6 +20,8 @@ pub enum EntryValue {
     QueuePtr,
     KernargPtr,
     DispatchId,
+    /// Bytes of scratch that the launch gives each lane.
+    PrivateSegmentSize,
     /// The workgroup's place in the grid; of a launch of clusters, the cluster's.
     WorkgroupId(#[serde(deserialize_with = "axis")] Axis),
     /// gfx1250: four bits for each dimension of the workgroup's place in its cluster.
@@ -35,7 +37,7 @@ impl EntryValue {
         match self {
             Registers(range) => range.count,
             DispatchPtr | QueuePtr | KernargPtr | DispatchId => 2,
-            WorkgroupId(_) | PlaceInCluster | WorkitemIds => 1,
+            PrivateSegmentSize | WorkgroupId(_) | PlaceInCluster | WorkitemIds => 1,
         }
     }
 
@@ -54,6 +56,7 @@ impl EntryValue {
             EntryValue::QueuePtr => Given::QueuePtr,
             EntryValue::KernargPtr => Given::KernargPtr,
             EntryValue::DispatchId => Given::DispatchId,
+            EntryValue::PrivateSegmentSize => Given::PrivateSegmentSize,
             EntryValue::WorkgroupId(axis) => Given::WorkgroupId(axis),
             EntryValue::PlaceInCluster => Given::PlaceInCluster,
             EntryValue::WorkitemIds => Given::WorkitemId(Axis::Z),
@@ -75,7 +78,7 @@ impl EntryValue {
         let d = *descriptor;
         let mut user = |has: bool, set: fn(&mut KernelDescriptor, bool)| {
             set(descriptor, true);
-            if has { 0 } else { 2 }
+            if has { 0 } else { u32::from(self.units()) }
         };
         match self {
             EntryValue::DispatchPtr => {
@@ -86,6 +89,9 @@ impl EntryValue {
                 user(d.enable_sgpr_kernarg_segment_ptr(), KernelDescriptor::set_enable_sgpr_kernarg_segment_ptr)
             }
             EntryValue::DispatchId => user(d.enable_sgpr_dispatch_id(), KernelDescriptor::set_enable_sgpr_dispatch_id),
+            EntryValue::PrivateSegmentSize => {
+                user(d.enable_sgpr_private_segment_size(), KernelDescriptor::set_enable_sgpr_private_segment_size)
+            }
             EntryValue::WorkgroupId(axis) => {
                 match axis {
                     Axis::X => descriptor.set_enable_sgpr_workgroup_id_x(true),

@@ -97,7 +97,7 @@ pub enum Rejection {
     NoScratch { hook: String },
     #[error(
         "the hook {hook} needs a stack of {bytes} bytes for each lane, and the kernel cannot be given so much scratch: it has \
-         none left, its own stack has no bound, or it is not known where its waves' scratch is"
+         none left, or it is not known where its waves' scratch is or ends"
     )]
     NoStack { hook: String, bytes: u32 },
     #[error("no {file} is free over {inst} to keep the value that {range} had before it")]
@@ -134,6 +134,12 @@ pub enum Rejection {
 }
 
 impl Rejection {
+    /// Scratch of its own, for registers or for stacks, could be what the place lacks.
+    pub fn wants_scratch(&self) -> bool {
+        use Rejection::{NoScratch, NoStack, Registers, SlotsDoNotFit};
+        matches!(self, NoScratch { .. } | NoStack { .. } | Registers { .. } | SlotsDoNotFit { .. })
+    }
+
     /// A word for programs: the reason without its numbers.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -52,6 +52,7 @@ fn entry(name: &str) -> EntryValue {
         "queue_ptr" => EntryValue::QueuePtr,
         "kernarg_ptr" => EntryValue::KernargPtr,
         "dispatch_id" => EntryValue::DispatchId,
+        "private_segment_size" => EntryValue::PrivateSegmentSize,
         "workgroup_id_x" => EntryValue::WorkgroupId(Axis::X),
         "workgroup_id_y" => EntryValue::WorkgroupId(Axis::Y),
         "workgroup_id_z" => EntryValue::WorkgroupId(Axis::Z),

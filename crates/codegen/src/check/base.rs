@@ -79,7 +79,10 @@ fn unneeded(env: &Env, looked: &Looked, address: u64) -> RegSet {
     let Some(first) = env.program.instr_at(address) else { return RegSet::EMPTY };
     let mut all: RegSet = (0..NUMBERED).map(Reg::sgpr).collect();
     let liveness = Liveness::of(env.program, env.program.func_of(first));
-    all.subtract(&liveness.live_in(env.program.block_of(first)));
+    let mut live = liveness.live_in(env.program.block_of(first));
+    // Behind a call that leads anywhere all of them count as live.
+    live.subtract(&env.registers.never_used);
+    all.subtract(&live);
     all.subtract(looked.registers(env.program, env.plan));
     all
 }

@@ -39,6 +39,17 @@ pub fn prologue(question: &Question, finds: Option<&[Inst]>) -> Vec<Violation> {
     if let Some(masked) = after.masked(&before) {
         checker.promised.set(Reg::vgpr(0), masked);
     }
+    if let Some(own) = env.scratch.filter(|own| own.floating.is_some())
+        && own.base() < kernel.descriptor.private_segment_fixed_size().saturating_add(16)
+    {
+        checker.wrong(Wrong::ScratchBase { kernel: kernel.name.clone() });
+    }
+    if let Some(floating) = floating_scratch(env, &after) {
+        for (reg, value, _) in floating.iter().copied() {
+            checker.promised.set(reg, value);
+        }
+        checker.state.set_bases(floating.iter().map(|(_, value, at)| (*value, *at)));
+    }
     // Where waves start as they did, nothing but the application reads what they start with.
     let entry: Vec<RegRange> = if asked.is_empty() { Vec::new() } else { vec![after.registers()] };
     for (index, home) in env.carried.slots.used() {
@@ -69,6 +80,18 @@ pub fn prologue(question: &Question, finds: Option<&[Inst]>) -> Vec<Violation> {
     let mut violations = checker.finish();
     violations.extend(finds.into_iter().flat_map(|insts| scratch_base((env, question.looked), address, insts, &entry)));
     violations
+}
+
+/// Where scratch of our own is at the end of each wave's: the registers that say so, what has to be in them, and the offsets
+/// that count for it. Above the kernel's own there has to be room for all of it behind any round address.
+fn floating_scratch(env: &Env, after: &Layout) -> Option<Vec<(Reg, Value, u32)>> {
+    let own = env.scratch?;
+    let floating = own.floating?;
+    let Value::Own(of) = after.value(EntryValue::PrivateSegmentSize, after, 0) else { return None };
+    let to_end = |at: u32| own.start + own.room - at;
+    let all = [(floating.cells, own.start), (floating.stacks, own.start - own.stack)];
+    let wanted = all.into_iter().take(if own.stack > 0 { 2 } else { 1 });
+    Some(wanted.map(|(reg, at)| (reg, Value::Less { of, by: to_end(at), round: true }, at)).collect())
 }
 
 /// What the waves are to be given.

@@ -74,6 +74,7 @@ impl Layout {
                 EntryValue::QueuePtr => 2,
                 EntryValue::KernargPtr => 3,
                 EntryValue::DispatchId => 4,
+                EntryValue::PrivateSegmentSize => 6,
                 EntryValue::WorkgroupId(axis) => {
                     if !matches!(self.generation, Generation::Gfx12 | Generation::Gfx1250) {
                         self.system[axis.index()] = 1;
@@ -86,7 +87,7 @@ impl Layout {
                 }
                 EntryValue::PlaceInCluster | EntryValue::Registers(_) => continue,
             };
-            self.user[kind] = 2;
+            self.user[kind] = if kind == 6 { 1 } else { 2 };
             // Arguments are preloaded only as long as there is room, and where code can load them instead.
             let most = if self.generation == Generation::Gfx1250 { 32 } else { 16 };
             if self.user.iter().sum::<u16>() > most && before.user[3] > 0 {
@@ -141,6 +142,7 @@ impl Layout {
             EntryValue::QueuePtr => at(self.user(2)),
             EntryValue::KernargPtr => at(self.user(3)),
             EntryValue::DispatchId => at(self.user(4)),
+            EntryValue::PrivateSegmentSize => at(self.user(6)),
             EntryValue::WorkgroupId(axis) => at(self.system(axis.index())),
             EntryValue::PlaceInCluster => Value::Own(Reg::ttmp(6)),
             EntryValue::WorkitemIds if self.is_packed() => Value::Own(Reg::vgpr(0)),
@@ -182,11 +184,12 @@ mod tests {
     use super::*;
     use crate::machine::entry::{Begins, Found};
 
-    const VALUES: [EntryValue; 8] = [
+    const VALUES: [EntryValue; 9] = [
         EntryValue::DispatchPtr,
         EntryValue::QueuePtr,
         EntryValue::KernargPtr,
         EntryValue::DispatchId,
+        EntryValue::PrivateSegmentSize,
         EntryValue::WorkgroupId(Axis::X),
         EntryValue::WorkgroupId(Axis::Y),
         EntryValue::WorkgroupId(Axis::Z),

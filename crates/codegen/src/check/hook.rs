@@ -158,7 +158,9 @@ impl Checker<'_> {
         }
         let Some(input) = stack.base.filter(|input| input.read) else { return };
         let Some(at) = renaming.placed(input.group, input.delta.into()) else { return };
-        let (holds, wanted) = (self.state.get(at), Value::Number(base));
+        let floating = own.and_then(|own| own.floating);
+        let wanted = floating.map_or(Value::Number(base), |floating| self.promised.of(floating.stacks));
+        let holds = self.state.get(at);
         if holds != wanted {
             self.wrong(Wrong::Argument { hook: hook(), arg: input.arg, unit: 0, reg: at, holds, wanted });
         }

@@ -132,9 +132,13 @@ impl<'a> Checker<'a> {
         let mode = q.env.machine.mode;
         let upper = mode.target().vgprs() > 256;
         let bits = ModeBits::at_start(q.env.default_fp_mode, upper.then_some(q.site.msb));
+        let mut state = State::at_start(mode, bits, carried(q.env));
+        // Where it begins is known by a register only, as long as the wave lives.
+        let floating = q.env.scratch.and_then(|own| Some((own.floating?.cells, own.start)));
+        state.set_bases(floating.into_iter().map(|(reg, start)| (Value::Own(reg), start)));
         Checker {
             q,
-            state: State::at_start(mode, bits, carried(q.env)),
+            state,
             promised: Promised::default(),
             flight: Flight::new(q.site.loads, &q.env.registers.never_used, mode.target().generation()),
             violations: Vec::new(),

@@ -114,6 +114,8 @@ pub struct State {
     scratch: Vec<(u32, Held)>,
     /// Bytes of scratch that hold what the wave carries.
     carried: Range<u32>,
+    /// Values that are addresses of scratch of our own, by the offset that counts for them.
+    bases: Vec<(Value, u32)>,
     /// The MODE register.
     pub bits: ModeBits,
     /// The hook's result that it was set to; what `bits` says of the upper bits of VGPR numbers goes for them.
@@ -128,9 +130,20 @@ impl State {
             values: Vec::with_capacity(32),
             scratch: Vec::new(),
             carried,
+            bases: Vec::new(),
             bits,
             mode_result: None,
         }
+    }
+
+    /// These are addresses of scratch of our own.
+    pub fn set_bases(&mut self, bases: impl Iterator<Item = (Value, u32)>) {
+        self.bases = bases.collect();
+    }
+
+    /// The offset that counts for such an address.
+    pub fn base(&self, value: Value) -> Option<u32> {
+        self.bases.iter().find(|(base, _)| *base == value).map(|(_, at)| *at)
     }
 
     /// Units that are not, or not surely, what they were.

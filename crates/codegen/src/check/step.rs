@@ -1,7 +1,7 @@
 //! One instruction outside of the hooks: only what placement is known to need is understood.
 
 use luthier_isa::msb::{self, MsbChange};
-use luthier_isa::{Access, Field, Format, Generation, Inst, Op, Operand, Reg, RegRange, VgprMsb};
+use luthier_isa::{Access, DataType, Field, Format, Generation, Inst, Op, Operand, Reg, RegRange, VgprMsb};
 
 use super::state::{Both, Held, State, is_vector};
 use super::value::Value;
@@ -54,7 +54,7 @@ pub fn step(state: &mut State, inst: &Inst) -> Result<Effect, Wrong> {
             state.set_vector(to.first, Held::same(value));
         }
         (Op::VLshlOrB32, [Operand::Reg(to), Operand::Reg(from), shift, Operand::Reg(with)]) if is_whole(to) => {
-            let (own, shift) = (Value::Own, shift.bits(luthier_isa::DataType::B32));
+            let (own, shift) = (Value::Own, shift.bits(DataType::B32));
             let (from, with) = (state.both(from.first), state.both(with.first));
             let packed =
                 |from: Value, with: Value| match (from == own(Reg::vgpr(1)), from == own(Reg::vgpr(2)), shift, with) {
@@ -80,6 +80,23 @@ pub fn step(state: &mut State, inst: &Inst) -> Result<Effect, Wrong> {
         (Op::VReadlaneB32, [Operand::Reg(to), Operand::Reg(from), Operand::Inline(lane @ 128..=191)]) => {
             let lane = lane_of(inst, *lane).ok_or_else(unknown)?;
             state.set(to.first, state.lane(from.first, lane));
+        }
+        (Op::SSubU32, [Operand::Reg(to), Operand::Reg(from), by]) if to.count == 1 && from.count == 1 => {
+            let value = match (state.get(from.first), by.bits(DataType::B32).or(inst.literal().map(u64::from))) {
+                (Value::Own(of), Some(by)) => Value::Less { of, by: by as u32, round: false },
+                _ => Value::Unknown,
+            };
+            state.set(to.first, value);
+            state.set(Reg::SCC, Value::Unknown);
+        }
+        // With the negative of 16.
+        (Op::SAndB32, [Operand::Reg(to), Operand::Reg(from), Operand::Inline(208)]) if to.count == 1 => {
+            let value = match state.get(from.first) {
+                Value::Less { of, by, .. } => Value::Less { of, by, round: true },
+                _ => Value::Unknown,
+            };
+            state.set(to.first, value);
+            state.set(Reg::SCC, Value::Unknown);
         }
         // 1 if SCC, else 0.
         (Op::SCselectB32, [Operand::Reg(to), Operand::Inline(129), Operand::Inline(128)]) => {
@@ -193,11 +210,7 @@ fn scalars(state: &State, to: RegRange, from: Operand, inst: &Inst) -> Vec<Value
         Operand::Special(253) if to.count == 1 => vec![state.get(Reg::SCC)],
         constant => {
             let number = |ty| constant.bits(ty);
-            let wide = if inst.info().op() == Op::SMovB64 {
-                number(luthier_isa::DataType::B64)
-            } else {
-                number(luthier_isa::DataType::B32)
-            };
+            let wide = if inst.info().op() == Op::SMovB64 { number(DataType::B64) } else { number(DataType::B32) };
             let part = |n: u32| wide.map_or(Value::Unknown, |w| Value::Number((w >> (32 * n)) as u32));
             (0..u32::from(to.count)).map(part).collect()
         }
@@ -209,7 +222,7 @@ fn held(state: &State, from: Operand) -> Option<Held> {
     match from {
         Operand::Reg(from) if from.count == 1 && !from.is_half() => Some(state.held(from.first)),
         constant => {
-            let value = constant.bits(luthier_isa::DataType::B32)?;
+            let value = constant.bits(DataType::B32)?;
             Some(Held::same(Value::Number(value as u32)))
         }
     }
@@ -280,7 +293,7 @@ fn scratch_offset(state: &State, inst: &Inst) -> Option<u32> {
         None => 0,
         Some(Operand::Reg(range)) => match state.get(range.first) {
             Value::Number(n) => n,
-            _ => return None,
+            value => state.base(value)?,
         },
         Some(_) => return None,
     };

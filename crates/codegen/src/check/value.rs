@@ -26,6 +26,12 @@ pub enum Value {
         of: Reg,
         offset: u32,
     },
+    /// What this unit held less a number, rounded down to a multiple of 16 or not yet.
+    Less {
+        of: Reg,
+        by: u32,
+        round: bool,
+    },
     /// Some bits of what this unit held, the others zero.
     Bits {
         of: Reg,
@@ -82,6 +88,9 @@ impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Bits { of, mask } => write!(f, "the bits {mask:#x} of {of}'s old value"),
+            Value::Less { of, by, round } => {
+                write!(f, "{of}'s old value less {by}{}", if *round { ", rounded down to 16" } else { "" })
+            }
             Value::Packed(count) => write!(f, "the old values of the first {count} VGPRs, packed"),
             Value::Own(reg) => write!(f, "{reg}'s old value"),
             Value::Before(reg) => write!(f, "what {reg} held before the instruction"),

@@ -32,7 +32,7 @@ impl Component<'_> {
             begins.ask(&mut descriptor);
         }
         if let Some(own) = self.env.scratch.filter(|_| self.scratch > 0) {
-            machine.raise_scratch(&mut descriptor, own.start + self.scratch);
+            machine.raise_scratch(&mut descriptor, own.end(self.scratch));
             registers.scratch_after = descriptor.private_segment_fixed_size();
         }
         let (own, shared) = (descriptor.group_segment_fixed_size(), self.env.carried.asked.shared_bytes());

@@ -3,30 +3,32 @@
 
 mod arguments;
 mod base;
+mod by_root;
 pub mod describe;
 mod endings;
 pub mod scratch;
 pub mod slots;
 mod stack;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use luthier_isa::{EncodeError, Reg, RegRange, RegSet};
 use luthier_lifter::{FuncId, Liveness, RegisterCounts};
 use luthier_loader::Kernel;
-use rayon::prelude::*;
 
+use self::scratch::Stacks;
 use self::slots::{MOST_SCRATCH, Room};
 use crate::check::Looked;
 use crate::machine::registers::Counts;
-use crate::plan::selection;
+use crate::machine::scratch::Floating;
 use crate::plan::{Arg, Body, EntryValue, Init, Rejection, Spot, Where};
 use crate::splice::asked::Asked;
 use crate::splice::slots::Slots;
 use crate::splice::{Carried, Env, Registers};
 
 pub use base::Base;
+pub use by_root::ByRoot;
 
 /// A component with insertions.
 pub struct Component<'a> {
@@ -38,6 +40,8 @@ pub struct Component<'a> {
     pub looked: Looked<'a>,
     pub highest: Counts,
     pub scratch: u32,
+    /// Its stacks have no known end, and scratch of ours was not put behind them: [`ByRoot::floating`] does that.
+    pub has_no_scratch_yet: bool,
     /// Why nothing is done to it after all.
     pub refused: Option<String>,
 }
@@ -62,35 +66,7 @@ struct Wishes {
 }
 
 impl<'a> Component<'a> {
-    /// The components that have insertions, each with its environment. `spots` are sorted.
-    pub fn all(base: &Base<'a>, spots: &'a [Spot]) -> Result<Vec<Component<'a>>, EncodeError> {
-        let program = base.given.program;
-        let mut of_root: BTreeMap<FuncId, Vec<std::ops::Range<usize>>> = BTreeMap::new();
-        let mut at = 0;
-        while at < spots.len() {
-            let func = program.func_of(spots[at].instr);
-            let instrs = program.function_instrs(func);
-            let end = at + spots[at..].partition_point(|s| instrs.contains(s.instr));
-            let root = program.component(func).first().copied().unwrap_or(func);
-            of_root.entry(root).or_default().push(at..end);
-            at = end;
-        }
-        // Several descriptors may name the same code.
-        let mut kernels_at: HashMap<u64, Vec<&Kernel>> = HashMap::new();
-        let selected = base.object.kernels().iter().filter(|k| selection::is_selected(base.given.plan, k));
-        selected.for_each(|k| kernels_at.entry(k.entry).or_default().push(k));
-        let component = |(root, ranges): (FuncId, Vec<std::ops::Range<usize>>)| {
-            let mut wishes = Wishes::default();
-            let spots: Vec<&[Spot]> = ranges.into_iter().map(|range| &spots[range]).collect();
-            spots.iter().for_each(|of_function| wishes.note(base, of_function));
-            let functions = selection::copied(program, base.given.selection, root);
-            let at = |f: &FuncId| kernels_at.get(&program.function(*f).vaddr);
-            let kernels: Vec<&Kernel> = functions.iter().filter_map(at).flatten().copied().collect();
-            Component::of(base, functions, kernels, program.used_registers(root), &wishes, spots)
-        };
-        of_root.into_par_iter().map(component).collect()
-    }
-
+    /// `floats`: where stacks have no known end, scratch of ours is put behind them.
     fn of(
         base: &Base<'a>,
         functions: Vec<FuncId>,
@@ -98,6 +74,7 @@ impl<'a> Component<'a> {
         used: RegSet,
         wishes: &Wishes,
         spots: Vec<&'a [Spot]>,
+        floats: bool,
     ) -> Result<Component<'a>, EncodeError> {
         let (program, machine) = (base.given.program, base.given.machine);
         let instrs = || functions.iter().flat_map(|f| program.function_instrs(*f).iter());
@@ -125,22 +102,31 @@ impl<'a> Component<'a> {
         };
         let argument = |arg: &Arg| (arg.clone(), arguments::offset(base.object, &kernels, arg));
         let arguments = wishes.arguments.iter().map(argument).collect();
-        let asked = Asked::of(machine, &kernels, &wishes.entry, arguments, wishes.shared);
+        let unbounded = scratch::is_unbounded(program, &functions, &kernels);
+        let size = (unbounded && floats).then_some(EntryValue::PrivateSegmentSize);
+        let entry: Vec<EntryValue> = wishes.entry.iter().copied().chain(size).collect();
+        let asked = Asked::of(machine, &kernels, &entry, arguments, wishes.shared);
         // Where waves start, these hold something for a while.
         let mut taken = touched;
         asked.all().for_each(|begins| taken.union_with(&begins.registers()));
         let room = base.given.plan.placement.room();
         let stack = base.given.templates.iter().filter_map(|t| Some(t.stack?.bytes)).max().unwrap_or(0);
+        let has_size = size.is_some_and(|size| asked.refused(size).is_none());
+        let floating = if has_size { Floating::among(&taken, limits.sgprs, stack > 0) } else { None };
+        let kept = || floating.into_iter().flat_map(Floating::registers);
+        kept().for_each(|reg| taken.insert(reg));
+        let stacks = if unbounded { Stacks::Unbounded(floating) } else { Stacks::Bounded };
         let own = |room: u32| {
-            let own = scratch::own(machine, program, (&functions, &written), &kernels, (stack, room));
+            let own = scratch::own(machine, program, (&functions, &written), &kernels, stacks, (stack, room));
             own.filter(|_| !wishes.moves_scratch)
         };
-        let slots = if none.is_some() {
+        let mut slots = if none.is_some() {
             Slots { homes: vec![None; base.given.plan.slots.len()], refused: none, ..Slots::default() }
         } else {
             let (vgprs, agprs) = (machine.most_vgprs(&kernels), machine.most_agprs(&kernels, &used));
             let scratch = if own(room + MOST_SCRATCH).is_some() { MOST_SCRATCH } else { 0 };
-            let room = Room { machine, touched: &taken, limits, vgprs, agprs, scratch };
+            let hooks = base.given.templates.iter().map(|t| t.vgprs()).max().unwrap_or(0);
+            let room = Room { machine, touched: &taken, limits, vgprs, agprs, scratch, hooks };
             let refused = |slot: &usize| match base.given.plan.slots.get(*slot).map(|slot| slot.init) {
                 Some(Init::Entry(value)) => asked.refused(value).is_some(),
                 _ => false,
@@ -150,6 +136,7 @@ impl<'a> Component<'a> {
             slots.endings = endings::endings(machine, &base.given.plan.slots, &slots)?;
             slots
         };
+        kept().for_each(|reg| slots.keep(RegRange::new(reg, 1)));
         let default_fp_mode = !sets_mode && kernels.iter().all(|k| machine.has_default_fp_mode(&k.descriptor));
         let mut reserved = slots.registers;
         reserved.union_with(&wishes.watched);
@@ -169,7 +156,8 @@ impl<'a> Component<'a> {
             .then(|| "the kernel changes its number of VGPRs as it runs (s_alloc_vgpr)".to_owned())
             .or_else(|| machine.refused(&kernels, &used));
         let looked = Looked::new(spots);
-        Ok(Component { functions, kernels, used, env, looked, highest, scratch: 0, refused })
+        let has_no_scratch_yet = unbounded && !floats;
+        Ok(Component { functions, kernels, used, env, looked, highest, scratch: 0, has_no_scratch_yet, refused })
     }
 }
 

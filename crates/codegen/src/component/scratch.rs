@@ -12,25 +12,43 @@ use super::stack;
 use crate::machine::Machine;
 use crate::machine::entry::PRELOAD_ENTRY;
 use crate::machine::operations::HwReg;
-use crate::machine::scratch::{OwnScratch, ScratchInputs};
+use crate::machine::scratch::{Floating, OwnScratch, ScratchInputs};
 use crate::machine::special::Special;
 
-/// Scratch of our own for a component of these functions, which write these registers: bytes a lane for stacks and for registers. `None` where
-/// it cannot be had.
+/// How far the stacks of a component's waves may reach.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stacks {
+    /// No further than descriptors say.
+    Bounded,
+    /// How large a stack is, a kernel decides at run time, and puts it where scratch of ours would be; with registers that
+    /// say where its waves' scratch ends, if there are any.
+    Unbounded(Option<Floating>),
+}
+
+/// A kernel decides at run time how large its stack is.
+pub fn is_unbounded(program: &Program, functions: &[FuncId], kernels: &[&Kernel]) -> bool {
+    let dynamic = kernels.iter().any(|k| {
+        let noted = k.metadata().is_some_and(|m| m.uses_dynamic_stack == Some(true));
+        noted || k.descriptor.uses_dynamic_stack()
+    });
+    dynamic && !stack::is_bounded(program, functions)
+}
+
+/// Scratch of our own for a component of these functions, which write these registers: bytes a lane for stacks and for
+/// registers. `None` where it cannot be had.
 pub fn own(
     machine: &Machine,
     program: &Program,
     (functions, written): (&[FuncId], &RegSet),
     kernels: &[&Kernel],
+    stacks: Stacks,
     room: (u32, u32),
 ) -> Option<OwnScratch> {
-    // A kernel that decides at run time how large its stack is puts it where ours would be.
-    let dynamic = kernels.iter().any(|k| {
-        let noted = k.metadata().is_some_and(|m| m.uses_dynamic_stack == Some(true));
-        noted || k.descriptor.uses_dynamic_stack()
-    });
     let most = kernels.iter().map(|k| k.descriptor.private_segment_fixed_size()).max()?;
-    let own = machine.own_scratch(most, room).filter(|_| !dynamic || stack::is_bounded(program, functions))?;
+    let own = match stacks {
+        Stacks::Bounded => machine.own_scratch(most, room)?,
+        Stacks::Unbounded(floating) => machine.floating_scratch(most, room, floating?)?,
+    };
     let base = Special::FlatScratch.range(machine);
     let writes_base = |i: &InstrId| {
         let mut writes = false;

@@ -27,6 +27,8 @@ pub struct Room<'a> {
     pub agprs: u16,
     /// Bytes of scratch of each lane.
     pub scratch: u32,
+    /// VGPRs that the largest hook needs: they are left to it where slots have another home.
+    pub hooks: u16,
 }
 
 /// Bytes of scratch of each lane that slots may take. Whatever an access adds to where our scratch begins, its offset
@@ -68,6 +70,8 @@ struct Finder<'a> {
     /// SGPRs that may still be taken.
     left: u32,
     vgprs: Free,
+    /// VGPRs that may still be taken.
+    left_vgprs: u16,
     /// The next one from v256 on.
     upper: u16,
     agprs: Free,
@@ -87,6 +91,10 @@ impl Finder<'_> {
             sgprs: free(File::Sgpr, room.limits.sgprs),
             left: u32::from(room.limits.sgprs).saturating_sub(KEPT_SGPRS),
             vgprs,
+            left_vgprs: match room.scratch {
+                0 => room.limits.vgprs,
+                _ => room.limits.vgprs.saturating_sub(room.hooks + KEPT_VGPRS),
+            },
             upper: 256,
             agprs: free(File::Agpr, room.agprs.min(256)),
             scratch: 0,
@@ -129,7 +137,10 @@ impl Finder<'_> {
     /// VGPRs or AGPRs in a row.
     fn registers(&mut self, count: u8) -> Option<RegRange> {
         let align = if count > 1 { 2 } else { 1 };
-        if let Some(first) = take(&mut self.vgprs, count, align) {
+        if u16::from(count) <= self.left_vgprs
+            && let Some(first) = take(&mut self.vgprs, count, align)
+        {
+            self.left_vgprs -= u16::from(count);
             return Some(RegRange::new(Reg::vgpr(first), count));
         }
         while self.upper + u16::from(count) <= self.room.vgprs {

@@ -44,6 +44,7 @@ operations! {
     s_cmp_lg_u32 "S_CMP_LG_U32",
     s_add_u32 "S_ADD_U32",
     s_addc_u32 "S_ADDC_U32",
+    s_sub_u32 "S_SUB_U32",
     s_and_b32 "S_AND_B32",
     s_getpc_b64 "S_GETPC_B64",
     s_setpc_b64 "S_SETPC_B64",

@@ -6,7 +6,7 @@
 //!
 //! Sources: LLVM's AMDGPU usage page ("Initial Kernel Execution State", "Flat Scratch", "Private Segment Buffer").
 
-use luthier_isa::{EncodeError, Field, Generation, Inst, Mode, OpcodeInfo, Reg};
+use luthier_isa::{EncodeError, Field, Generation, Inst, Mode, OpcodeInfo, Operand, Reg, RegSet};
 use luthier_loader::{EntryState, EntryValue, KernelDescriptor};
 
 use super::Machine;
@@ -14,6 +14,8 @@ use super::operations::{HwReg, number, one, small};
 
 /// No wave may have more in a lane than this.
 const MOST: u32 = 1 << 17;
+/// Stacks begin on multiples of this.
+const SCRATCH_ALIGN: u32 = 16;
 /// The highest offset that scratch instructions without a register can name, where there are such.
 const MAX_OFFSET: u32 = 4095;
 
@@ -30,6 +32,17 @@ pub struct OwnScratch {
     pub by_register: bool,
     /// The kernels set its base at their entries.
     pub set_at_entry: bool,
+    /// Where it is in waves whose own stack has no known end; all of the above then counts as if that end were known.
+    pub floating: Option<Floating>,
+}
+
+/// Scratch that begins in each wave where the launch's own ends: behind a stack of any depth. The launch is given as much
+/// more as the descriptor asks for more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Floating {
+    /// SGPRs that say so as long as the wave lives: where registers are kept, and where the stacks begin.
+    pub cells: Reg,
+    pub stacks: Reg,
 }
 
 /// What a wave starts with that tells where its scratch is.
@@ -60,6 +73,30 @@ impl OwnScratch {
     pub fn base(&self) -> u32 {
         self.start - self.stack
     }
+
+    /// Where it ends, if `used` bytes are used of what registers are kept in.
+    pub fn end(&self, used: u32) -> u32 {
+        self.start + if self.floating.is_some() { self.room } else { used }
+    }
+}
+
+impl Floating {
+    /// Two SGPRs of a wave that holds something in those of `taken`, or one where there are no stacks.
+    pub fn among(taken: &RegSet, limit: u16, has_stacks: bool) -> Option<Floating> {
+        let mut free = (0..limit).map(Reg::sgpr).filter(|reg| !taken.contains(*reg));
+        let cells = free.next()?;
+        Some(Floating { cells, stacks: if has_stacks { free.next()? } else { cells } })
+    }
+
+    /// What the SGPRs hold, each with the bytes from there to the end of all scratch.
+    pub fn bases(self, own: &OwnScratch) -> impl Iterator<Item = (Reg, u32)> {
+        let stacks = (own.stack > 0).then_some((self.stacks, own.stack + own.room));
+        [(self.cells, own.room)].into_iter().chain(stacks)
+    }
+
+    pub fn registers(self) -> [Reg; 2] {
+        [self.cells, self.stacks]
+    }
 }
 
 impl Machine {
@@ -71,11 +108,35 @@ impl Machine {
     /// Scratch of our own for kernels with this much of their own: for stacks and for registers. `None` where there is no
     /// room for it.
     pub fn own_scratch(&self, private_segment: u32, (stack, room): (u32, u32)) -> Option<OwnScratch> {
-        let start = private_segment.checked_next_multiple_of(16)?.checked_add(stack)?;
+        let start = private_segment.checked_next_multiple_of(SCRATCH_ALIGN)?.checked_add(stack)?;
         let start = Some(start).filter(|start| start.saturating_add(room) <= MOST)?;
         let architected = self.has_architected_scratch();
         let by_register = !architected || start + room > MAX_OFFSET;
-        Some(OwnScratch { start, stack, room, by_register, set_at_entry: !architected })
+        Some(OwnScratch { start, stack, room, by_register, set_at_entry: !architected, floating: None })
+    }
+
+    /// The same for kernels whose own stack has no known end, by these SGPRs.
+    pub fn floating_scratch(
+        &self,
+        private_segment: u32,
+        (stack, room): (u32, u32),
+        floating: Floating,
+    ) -> Option<OwnScratch> {
+        let room = room.next_multiple_of(SCRATCH_ALIGN);
+        // What the launch gives may end anywhere: there is room to begin on a round address behind that.
+        let own = self.own_scratch(private_segment.checked_add(SCRATCH_ALIGN)?, (stack, room))?;
+        Some(OwnScratch { by_register: true, floating: Some(floating), ..own })
+    }
+
+    /// `to` = where scratch begins that ends, on a round address, where the wave's does, of which `size` holds the bytes.
+    /// SCC is overwritten.
+    pub fn behind_own(&self, to: Reg, size: Reg, bytes: u32) -> Result<[Inst; 2], EncodeError> {
+        let ops = &self.ops;
+        let round = Operand::Inline(192 + SCRATCH_ALIGN as u16);
+        Ok([
+            Inst::build(ops.s_sub_u32, &[one(to), one(size), number(bytes)])?,
+            Inst::build(ops.s_and_b32, &[one(to), one(to), round])?,
+        ])
     }
 
     /// Gives the kernel scratch up to `end` bytes a lane.

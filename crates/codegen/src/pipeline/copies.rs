@@ -26,6 +26,29 @@ pub fn number(program: &Program, components: &[Component]) -> (ChunkMap, Numbere
     (ChunkMap { of_function }, all)
 }
 
+/// What stands in front of those functions that kernels begin with.
+type Fronts = Vec<Option<Result<Front, Refusal>>>;
+
+/// The copies of all functions, still without what stands in front of kernels, and that.
+pub struct Made {
+    copies: Vec<Result<Copied, Refusal>>,
+    fronts: Fronts,
+}
+
+impl Made {
+    /// Which components want scratch that they could have, and have none.
+    pub fn wanting(&self, components: &[Component], functions: &Numbered) -> Vec<bool> {
+        let mut all = vec![false; components.len()];
+        for (n, (c, _)) in functions.iter().enumerate().filter(|(_, (c, _))| components[*c].has_no_scratch_yet) {
+            let front = self.fronts[n].as_ref().map(|front| front.as_ref().map(|front| &front.copied));
+            let both = [Some(self.copies[n].as_ref()), front].into_iter().flatten();
+            let wants = |copied: &Copied| copied.rejected.iter().any(|rejected| rejected.reason.wants_scratch());
+            all[*c] |= both.into_iter().any(|copied| copied.map_or(true, wants));
+        }
+        all
+    }
+}
+
 /// What the copies are made for.
 pub struct Copies<'a> {
     pub components: &'a [Component<'a>],
@@ -61,22 +84,42 @@ impl<'a> Copies<'a> {
         component.kernels.iter().copied().filter(move |k| k.entry == vaddr)
     }
 
-    /// The copies of all functions, without what stands in front of kernels.
-    pub fn functions(&self) -> Vec<Result<Copied, Refusal>> {
+    /// The copies of all functions, and what stands in front of kernels.
+    pub fn make(&self) -> Made {
+        let every = vec![true; self.components.len()];
+        let mut made = Made { copies: self.functions(&every), fronts: Vec::new() };
+        made.fronts = self.fronts(&made.copies, &every);
+        made
+    }
+
+    /// Makes those of some components anew: they have changed.
+    pub fn make_again(&self, made: &mut Made, which: &[bool]) {
+        let new = self.functions(which);
+        let fronts = self.fronts(&new, which);
+        for (n, (copied, front)) in new.into_iter().zip(fronts).enumerate() {
+            if which[self.functions[n].0] {
+                (made.copies[n], made.fronts[n]) = (copied, front);
+            }
+        }
+    }
+
+    fn functions(&self, which: &[bool]) -> Vec<Result<Copied, Refusal>> {
         let one = |n: usize| {
+            if !which[self.functions[n].0] {
+                return Err(Refusal::Reason("it is copied already".to_owned()));
+            }
             let (task, spots) = self.task(n);
             copy::copy(&task, spots)
         };
         (0..self.functions.len()).into_par_iter().map(one).collect()
     }
 
-    /// Puts in front of each kernel what its waves begin with.
-    pub fn fronts(&self, copies: &mut [Result<Copied, Refusal>]) {
+    fn fronts(&self, copies: &[Result<Copied, Refusal>], which: &[bool]) -> Fronts {
         let mut scratch: Vec<u32> = self.components.iter().map(|c| c.env.carried.slots.scratch).collect();
         for ((c, _), copied) in self.functions.iter().zip(copies.iter()) {
             scratch[*c] = scratch[*c].max(copied.as_ref().map_or(0, |copied| copied.scratch));
         }
-        let mut fronts = self.made(copies, |c| scratch[c] > 0, |_| true);
+        let mut fronts = self.made(copies, |c| scratch[c] > 0, |c| which[c]);
         // What stands at the entries may be the first that needs scratch.
         let first = |c: usize| scratch[c] == 0;
         let mut needs = vec![false; self.components.len()];
@@ -88,6 +131,12 @@ impl<'a> Copies<'a> {
             let again = self.made(copies, |_| true, |c| needs[c]);
             fronts.iter_mut().zip(again).for_each(|(front, again)| *front = again.or_else(|| front.take()));
         }
+        fronts
+    }
+
+    /// Puts in front of each kernel what its waves begin with.
+    pub fn join(&self, made: Made) -> Vec<Result<Copied, Refusal>> {
+        let Made { mut copies, fronts } = made;
         copies.par_iter_mut().zip(fronts).enumerate().for_each(|(n, (copied, front))| {
             let joined = match (copied.as_mut(), front) {
                 (Ok(kernel), Some(Ok(front))) => prologue::join(&self.task(n).0, front, kernel),
@@ -98,6 +147,7 @@ impl<'a> Copies<'a> {
                 *copied = Err(refusal);
             }
         });
+        copies
     }
 
     /// What stands in front of the kernels of some components; `finds` says whether they have to find their scratch.
@@ -106,7 +156,7 @@ impl<'a> Copies<'a> {
         copies: &[Result<Copied, Refusal>],
         finds: impl Fn(usize) -> bool + Sync,
         wanted: impl Fn(usize) -> bool + Sync,
-    ) -> Vec<Option<Result<Front, Refusal>>> {
+    ) -> Fronts {
         let one = |(n, copied): (usize, &Result<Copied, Refusal>)| {
             let (c, _) = self.functions[n];
             let kernel = self.kernels(n).next().filter(|_| wanted(c))?;

@@ -11,7 +11,7 @@ use luthier_lifter::Program;
 use luthier_loader::CodeObject;
 
 use crate::CodegenError;
-use crate::component::{Base, Component};
+use crate::component::{Base, ByRoot};
 use crate::layout::chunk::Chunk;
 use crate::layout::{Filler, Layout, PAGE};
 use crate::machine::Machine;
@@ -68,13 +68,22 @@ pub fn instrument_lifted(object: &CodeObject, program: &Program, plan: &Plan) ->
         replays: object.xnack().required() != Some(false) && machine.replays(),
     };
     let base = Base { object, given };
-    let mut components = Component::all(&base, &spots)?;
+    let by_root = ByRoot::of(&base, &spots);
+    let mut components = by_root.components()?;
     let (map, copied_functions) = number(program, &components);
     let copied: usize = copied_functions.iter().map(|(_, f)| program.function_instrs(*f).len()).sum();
     let checked = plan.check.of(plan.insertions.len(), copied);
     let all = Copies { components: &components, functions: &copied_functions, map: &map, spots: &spots, checked };
-    let mut copies = all.functions();
-    all.fronts(&mut copies);
+    let mut made = all.make();
+    let wanting = made.wanting(&components, &copied_functions);
+    for (component, _) in components.iter_mut().zip(&wanting).filter(|(_, wants)| **wants) {
+        *component = by_root.floating(component)?;
+    }
+    let all = Copies { components: &components, functions: &copied_functions, map: &map, spots: &spots, checked };
+    if wanting.contains(&true) {
+        all.make_again(&mut made, &wanting);
+    }
+    let mut copies = all.join(made);
     settle(&mut components, &copied_functions, &mut copies);
 
     // Beside the original there is no data, and nothing of the original's.

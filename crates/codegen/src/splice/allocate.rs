@@ -64,17 +64,22 @@ pub fn allocate(env: &Env, site: &Site, demands: &[Demand]) -> Allocation {
     let mut todo: SmallVec<[usize; 4]> = (0..demands.len()).collect();
     let mut rejected = Vec::new();
     let mut loans = Loans::default();
+    // Registers that loads in flight may still write can be put away when all of them have been waited for.
+    let (settled, mut settles) = (site.settled(), false);
     loop {
-        match (Attempt { env, site, demands }).make(&todo, &loans) {
-            Ok(mut found) => {
-                found.rejected = rejected;
-                return found;
-            }
+        let now = if settles { &settled } else { site };
+        match (Attempt { env, site: now, demands }).make(&todo, &loans) {
+            Ok(found) => return Allocation { rejected, settles, ..found },
             Err(short) => {
-                if loans.extend(env, site, demands, short.want) {
+                if loans.extend(env, now, demands, short.want) {
                     continue;
                 }
                 loans = Loans::default();
+                if !settles && !site.loads.is_empty() {
+                    settles = true;
+                    continue;
+                }
+                settles = false;
                 todo.retain(|d| *d != short.demand);
                 rejected.push((short.demand, short.reason(site, demands)));
             }
@@ -185,8 +190,11 @@ impl Attempt<'_> {
         if todo.iter().any(|d| self.demands[*d].reaches_scratch()) {
             out.scratch = out.scratch.max(env.carried.slots.scratch);
         }
-        if out.scratch > 0 && env.scratch.is_some_and(|own| own.by_register) {
-            out.address = Some(take(&mut pool, Want::of(File::Sgpr, 1), first, Some("the address of scratch"))?);
+        if let Some(own) = env.scratch.filter(|own| out.scratch > 0 && own.by_register) {
+            out.address = Some(match own.floating {
+                Some(floating) => floating.cells,
+                None => take(&mut pool, Want::of(File::Sgpr, 1), first, Some("the address of scratch"))?,
+            });
         }
         let for_all = |d: &usize| {
             let demand = &self.demands[*d];

@@ -16,8 +16,13 @@ impl Emitter<'_, '_> {
             self.wait_for_loads()?;
         }
         self.set_msb(self.site.msb, VgprMsb::ZERO)?;
-        if let (Some(address), Some(own)) = (self.allocation.address, self.env.scratch) {
+        let settled = self.env.scratch.filter(|own| own.floating.is_none());
+        if let (Some(address), Some(own)) = (self.allocation.address, settled) {
             self.push(machine.ops.mov32(address, number(own.start))?)?;
+        }
+        if self.env.replays && self.allocation.vgprs.iter().any(is_in_scratch) {
+            // The application's last access may still be replayed, and needs its addresses then.
+            self.seam.separate_memory(&machine.ops, &mut self.out.insts)?;
         }
         for whole in [true, false] {
             self.under(whole, |emitter, loan| emitter.store(loan.home, loan.reg))?;
@@ -84,15 +89,14 @@ impl Emitter<'_, '_> {
         for (reg, vgpr, lane) in self.allocation.sgprs_in_lanes(machine.lanes()) {
             self.push(machine.ops.read_lane(reg, vgpr, lane)?)?;
         }
-        let is_loaded = |loan: &Loan| matches!(loan.home, Cell::Scratch(_));
-        if self.env.replays && self.allocation.vgprs.iter().any(is_loaded) {
+        if self.env.replays && self.allocation.vgprs.iter().any(is_in_scratch) {
             // What is loaded may be an address of an access that is still to be replayed.
             self.seam.separate_memory(&machine.ops, &mut self.out.insts)?;
         }
         for whole in [false, true] {
             self.under(whole, |emitter, loan| emitter.load(loan.reg, loan.home))?;
         }
-        if self.allocation.vgprs.iter().any(is_loaded) {
+        if self.allocation.vgprs.iter().any(is_in_scratch) {
             self.all(machine.scratch_loaded()?)?;
         }
         if let Some(home) = self.allocation.home(Special::Exec) {
@@ -136,4 +140,8 @@ impl Emitter<'_, '_> {
             _ => Ok(()),
         }
     }
+}
+
+fn is_in_scratch(loan: &Loan) -> bool {
+    matches!(loan.home, Cell::Scratch(_))
 }

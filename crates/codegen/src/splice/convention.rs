@@ -88,7 +88,10 @@ impl Call<'_> {
             Ok::<Reg, Shortage>(range.first)
         };
         if self.own.by_register {
-            out.address = Some(apart(&mut out, 1, "the address of scratch")?);
+            out.address = Some(match self.own.floating {
+                Some(floating) => floating.cells,
+                None => apart(&mut out, 1, "the address of scratch")?,
+            });
         }
         out.exec = Some(apart(&mut out, machine.exec().count, "EXEC")?);
         if self.keeps(Special::Exec, todo) {

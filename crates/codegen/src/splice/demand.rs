@@ -104,7 +104,10 @@ impl<'a> Demand<'a> {
         }
         if let Some(stack) = prepared.stack {
             let own = env.scratch.ok_or_else(|| Rejection::NoStack { hook: hook(), bytes: stack.bytes })?;
-            let source = Source::Number(own.base().into());
+            let source = match own.floating {
+                Some(floating) => Source::Registers { range: RegRange::new(floating.stacks, 1), back: false },
+                None => Source::Number(own.base().into()),
+            };
             feeds.extend(stack.base.map(|input| Feed { input, source }));
         }
         for reloc in &prepared.relocs {

@@ -15,7 +15,7 @@ use crate::machine::entry::{Begins, Found, Loads};
 use crate::machine::operations::{one, pair, small};
 use crate::machine::scratch::ScratchInputs;
 use crate::machine::special::Special;
-use crate::plan::Init;
+use crate::plan::{EntryValue, Init};
 use crate::register_file::File;
 
 /// What a slot holds first.
@@ -45,6 +45,8 @@ pub struct Prologue {
     loads: Option<Loads>,
     /// What the wave's scratch is found by, and the pair that its address is made in.
     base: Option<(ScratchInputs, Reg)>,
+    /// What says how much scratch the wave has, where ours is at its end.
+    size: Option<Reg>,
     pub sets: Vec<Set>,
     allocation: Allocation,
 }
@@ -134,9 +136,18 @@ impl Prologue {
             false => None,
         };
         let reaches = env.carried.slots.scratch > 0;
+        let floating = env.scratch.and_then(|own| own.floating);
         let address = match reaches && env.scratch.is_some_and(|own| own.by_register) {
+            true if floating.is_some() => floating.map(|floating| floating.cells),
             true => Some(take(&mut pool, Want::of(File::Sgpr, 1), "the address of scratch")?),
             false => None,
+        };
+        let size = match floating {
+            None => None,
+            Some(_) => match begins.and_then(|begins| begins.find(EntryValue::PrivateSegmentSize)) {
+                Some(Found::Registers(size)) => Some(size.first),
+                _ => return Err("how much scratch it has"),
+            },
         };
         let (mut loans, mut scratch) = (Vec::new(), env.carried.slots.scratch);
         let fetched = match sets.iter().any(Set::needs_vgpr) {
@@ -153,7 +164,7 @@ impl Prologue {
             },
         };
         let allocation = Allocation { exec, address, fetched, vgprs: loans, scratch, ..out };
-        Ok(Prologue { moves, mask, loads, base, sets, allocation })
+        Ok(Prologue { moves, mask, loads, base, size, sets, allocation })
     }
 
     /// Appends its code. Gives how many of its instructions find the wave's scratch.
@@ -165,8 +176,13 @@ impl Prologue {
             emitter.all(env.machine.set_scratch_base(inputs, *sum)?)?;
         }
         let finds = emitter.out.insts.len();
-        if self.sets.is_empty() && self.moves.is_empty() && self.mask.is_none() {
+        if self.sets.is_empty() && self.moves.is_empty() && self.mask.is_none() && self.size.is_none() {
             return Ok(finds);
+        }
+        if let (Some(size), Some(own)) = (self.size, env.scratch) {
+            for (to, bytes) in own.floating.into_iter().flat_map(|floating| floating.bases(&own)) {
+                env.machine.behind_own(to, size, bytes)?.into_iter().try_for_each(|inst| emitter.push(inst))?;
+            }
         }
         emitter.begin()?;
         self.sets.iter().filter(|set| !set.is_vector()).try_for_each(|set| emitter.set_scalar(set))?;

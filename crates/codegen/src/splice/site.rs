@@ -1,5 +1,7 @@
 //! A place between two instructions: what is live there, what is in flight, what may not be touched.
 
+use std::sync::LazyLock;
+
 use luthier_isa::{Reg, RegSet, VgprMsb};
 use luthier_lifter::{InFlight, Live};
 
@@ -7,6 +9,7 @@ use super::env::Env;
 use super::pool::Pool;
 
 /// What is known of a place before anything is inserted there.
+#[derive(Clone, Copy)]
 pub struct Site<'a> {
     /// Of the application's instruction.
     pub address: u64,
@@ -27,6 +30,12 @@ pub struct Site<'a> {
 }
 
 impl Site<'_> {
+    /// The same place when all loads have been waited for.
+    pub fn settled(&self) -> Site<'_> {
+        static NONE: LazyLock<InFlight> = LazyLock::new(InFlight::default);
+        Site { loads: &NONE, ..*self }
+    }
+
     /// Registers that hold values between places.
     pub fn reserved<'a>(&self, env: &'a Env) -> &'a RegSet {
         if self.last { &env.carried.slots.registers } else { &env.carried.reserved }

@@ -92,6 +92,12 @@ impl Slots {
         self.homes.iter().enumerate().filter_map(|(index, home)| Some((index, (*home)?)))
     }
 
+    /// Sets registers apart that hold something else as long as the wave lives.
+    pub fn keep(&mut self, range: RegRange) {
+        self.registers.insert_range(range);
+        self.highest.note(range);
+    }
+
     pub fn is_empty(&self) -> bool {
         self.used().next().is_none()
     }

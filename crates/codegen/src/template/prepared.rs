@@ -99,6 +99,11 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// VGPRs that it needs.
+    pub fn vgprs(&self) -> u16 {
+        self.groups.iter().filter(|g| g.file == File::Vgpr).map(|g| u16::from(g.range.count)).sum()
+    }
+
     pub fn new(template: &Template) -> Prepared {
         let refuse = |what: String| Rejection::Template { hook: template.name.clone(), what };
         let mut refused = None;

@@ -9,7 +9,7 @@ use luthier_loader::CodeObject;
 
 use super::hooks::Hook;
 use crate::check::{self, Violation};
-use crate::component::{Base, Component};
+use crate::component::{Base, ByRoot, Component};
 use crate::copy::{self, ChunkMap, Copied, KernelEntry, Spot, Task, prologue};
 use crate::layout::chunk::{ChunkId, Place};
 use crate::machine::Machine;
@@ -131,8 +131,12 @@ pub fn with_plan(
     let base = Base { object, given };
     let spot = |(n, (at, instr, _)): (usize, &Planned)| Spot { instr: *instr, at: *at, order: 0, insertion: n as u32 };
     let spots: Vec<Spot> = places.iter().enumerate().map(spot).collect();
-    for component in Component::all(&base, &spots).unwrap() {
+    let by_root = ByRoot::of(&base, &spots);
+    for component in by_root.components().unwrap() {
         each(&component, &spots);
+        if component.has_no_scratch_yet {
+            each(&by_root.floating(&component).unwrap(), &spots);
+        }
     }
 }
 

@@ -24,5 +24,5 @@
 //| 0x3018          v_cmp_eq_u64_e64 vcc, s[6:7], 0
 //| 0x3020  0x150c  v_add_u32_e32 v4, v0, v0
 //| 0x3024  0x1510  s_endpgm
-//| rejected at 0x150c: the hook stack needs a stack of 16 bytes for each lane, and the kernel cannot be given so much scratch: it has none left, its own stack has no bound, or it is not known where its waves' scratch is
+//| rejected at 0x150c: the hook stack needs a stack of 16 bytes for each lane, and the kernel cannot be given so much scratch: it has none left, or it is not known where its waves' scratch is or ends
 //| k: 56 to 56 SGPRs, 8 to 8 VGPRs, 8 to 8 waves
