@@ -139,6 +139,34 @@ def test_addresses_lead_to_the_packet_and_the_arguments(target, flags):
     assert lanes == (64 if flags or target.startswith("gfx9") else 32)
 
 
+class ScratchSize(lt.Tool):
+    """Of each lane, as the launch gives it."""
+
+    out = lt.DeviceArray(lt.u32, 1)
+
+    @lt.hook
+    def ask(out: lt.ptr[lt.u32]):
+        out[0] = lt.private_segment_size()
+
+    def on_kernel(self, kernel):
+        kernel.insert_at_exit(self.ask, self.out)
+
+
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1030", "gfx1201"])
+def test_the_size_of_scratch_is_what_the_launch_gives(target):
+    source = """
+KERNEL copy(unsigned *to, const unsigned *from, unsigned long n) {
+  volatile unsigned kept[37];
+  for (int i = 0; i < 37; i++) kept[i] = from[i];
+  to[0] = kept[from[n] % 37];
+}
+"""
+    path = compiled.build(source, target)
+    given = lt.CodeObject.open(path).descriptor("copy")["private_segment_fixed_size"]
+    assert given >= 4 * 37
+    assert ran(path, target, ScratchSize(), 1, 1).out.read()[0] == -(-given // 16) * 16
+
+
 ENDS_EMPTY = """
 KERNEL copy(unsigned *to, const unsigned *from, unsigned long n) {
   unsigned i = __builtin_amdgcn_workitem_id_x();

@@ -35,7 +35,7 @@ __all__ = [
     "shuffle_xor", "shuffle_up", "shuffle_down",
     "workgroup_id_x", "workgroup_id_y", "workgroup_id_z", "workitem_id_x", "workitem_id_y", "workitem_id_z",
     "workgroup_size_x", "workgroup_size_y", "workgroup_size_z", "grid_size_x", "grid_size_y", "grid_size_z",
-    "num_workgroups_x", "num_workgroups_y", "num_workgroups_z", "cluster_id_x", "cluster_id_y", "cluster_id_z",
+    "num_workgroups_x", "num_workgroups_y", "num_workgroups_z", "private_segment_size", "cluster_id_x", "cluster_id_y", "cluster_id_z",
     "cluster_size_x", "cluster_size_y", "cluster_size_z", "workgroup_id_in_cluster_x", "workgroup_id_in_cluster_y",
     "workgroup_id_in_cluster_z", "wave_in_group", "wave_id", "wave_size",
     "scalar_atomic_add", "scalar_atomic_sub", "scalar_atomic_min", "scalar_atomic_max", "scalar_atomic_and", "scalar_atomic_or",
@@ -338,6 +338,9 @@ def num_workgroups_x() -> int:
 
 def num_workgroups_y() -> int:
     """Workgroups in all, second dimension, one that is not whole among them."""
+
+def private_segment_size() -> int:
+    """Bytes of scratch that the launch gives each lane, with those of hooks."""
 
 def num_workgroups_z() -> int:
     """Workgroups in all, third dimension, one that is not whole among them."""

@@ -385,6 +385,7 @@ for _axis, _which in zip("xyz", ("first", "second", "third")):
     _where(f"cluster_id_{_axis}", u32, f"The cluster's place in the grid, {_which} dimension; without clusters, the workgroup's.")
     _where(f"cluster_size_{_axis}", u32, f"Workgroups of a cluster, {_which} dimension; 1 without clusters.")
     _where(f"workgroup_id_in_cluster_{_axis}", u32, f"The workgroup's place in its cluster, {_which} dimension.")
+_where("private_segment_size", u32, "Bytes of scratch that the launch gives each lane, with those of hooks.")
 _where("wave_in_group", u32, "The wave's number in its workgroup, from 0.")
 _where("wave_id", u64, "A number that no other wave of the dispatch has: workgroups in order, x fastest, and their waves.")
 _where("implicitarg_ptr", u64, "The address of the kernel's hidden arguments.")

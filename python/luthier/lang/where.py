@@ -101,6 +101,11 @@ def num_workgroups_z() -> u32:
 
 
 @device
+def private_segment_size() -> u32:
+    return _packet(6)
+
+
+@device
 def workgroup_id_in_cluster_x() -> u32:
     return _place_in_cluster() & 15 if _is_of_clusters() else 0
 
