@@ -133,6 +133,14 @@ class Kept(Base):
         kernel.insert_after(first, self.keep, self.total, *olds)
 
 
+class KeptIndexed(Told):
+    """The value that a register had before an instruction whose operands are indexed."""
+
+    def insert(self, kernel, place):
+        move = next(i for i in kernel.instructions if i.text.startswith("v_mov_b32") and i.address > place.address)
+        kernel.insert_after(move, self.told, self.total, lt.Old(lt.Reg("v5")))
+
+
 class Stacked(Base):
     @lt.hook
     def sort(value: lt.u32, total: lt.ptr[lt.u64]):
@@ -146,6 +154,7 @@ class Stacked(Base):
 
 
 INDEXED = "s_set_gpr_idx_on s4, 1\n  s_nop 1\n  s_set_gpr_idx_off"
+INDEXED_MOVE = "s_movk_i32 s10, 1\n  s_set_gpr_idx_on s10, 1\n  s_nop 1\n  v_mov_b32_e32 v5, v5\n  s_set_gpr_idx_off"
 #: A jump over nothing, to a place that depends on the data.
 JUMP = (
     "v_readfirstlane_b32 s10, v0\n  s_and_b32 s10, s10, 31\n  s_add_i32 s10, s10, 12\n  s_getpc_b64 s[8:9]\n"
@@ -160,6 +169,7 @@ CASES = {
     "no_scratch": (Told, False, "s_nop 1", {"calling_convention": True}),
     "no_stack": (Stacked, False, "s_nop 1", {}),
     "indexed": (Told, False, INDEXED, {}),
+    "indexed, for an old value": (KeptIndexed, False, INDEXED_MOVE, {}),
     "component": (Told, False, JUMP, {}),
     "no_home": (Told, True, "s_nop 1", {"calling_convention": True}),
 }
@@ -168,7 +178,7 @@ CASES = {
 def pairs():
     for kind in CASES:
         targets = TOLD_SCRATCH if kind == "no_home" else TARGETS
-        yield from ((kind, target) for target in targets if kind != "indexed" or target.startswith("gfx9"))
+        yield from ((kind, target) for target in targets if not kind.startswith("indexed") or target.startswith("gfx9"))
 
 
 def run(path: Path, target: str, tools=(), **how):

@@ -4,7 +4,7 @@ use luthier_isa::{Reg, RegRange};
 use luthier_lifter::RegisterCounts;
 use luthier_loader::{Kernel, KernelDescriptor};
 
-use super::Component;
+use super::{Component, used_by};
 use crate::machine::scratch::ScratchInputs;
 use crate::plan::KernelRegisters;
 
@@ -27,7 +27,8 @@ impl Component<'_> {
                 highest.sgprs.max(RegisterCounts::of(&self.used).sgprs).min(self.env.registers.limits.sgprs);
             highest.note(RegRange::new(inputs.offset, 1));
         }
-        let (mut descriptor, mut registers) = machine.raise(kernel, &self.used, &highest);
+        let used = used_by(&self.env.given, kernel, &self.used);
+        let (mut descriptor, mut registers) = machine.raise(kernel, &used, &highest);
         if let Some(begins) = self.env.carried.asked.begins(kernel.entry) {
             begins.ask(&mut descriptor);
         }

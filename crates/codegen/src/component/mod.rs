@@ -25,7 +25,7 @@ use crate::machine::scratch::Floating;
 use crate::plan::{Arg, Body, EntryValue, Init, Rejection, Spot, Where};
 use crate::splice::asked::Asked;
 use crate::splice::slots::Slots;
-use crate::splice::{Carried, Env, Registers};
+use crate::splice::{Carried, Env, Given, Registers};
 
 pub use base::Base;
 pub use by_root::ByRoot;
@@ -85,7 +85,8 @@ impl<'a> Component<'a> {
         let mut never_used = *every_register();
         never_used.subtract(&touched);
         let mut limits = machine.limits(&kernels, &used);
-        let mut allocated = kernels.iter().map(|k| machine.allocated(k, &used)).reduce(Counts::least);
+        let mut allocated =
+            kernels.iter().map(|k| machine.allocated(k, &used_by(&base.given, k, &used))).reduce(Counts::least);
         if kernels.is_empty() {
             // Functions that no kernel of this object calls: their callers have counts of their own.
             let counts = RegisterCounts::of(&used);
@@ -154,7 +155,7 @@ impl<'a> Component<'a> {
         let allocates = instrs().any(|i| program.inst(i).info().op() == luthier_isa::op::Op::SAllocVgpr);
         let refused = allocates
             .then(|| "the kernel changes its number of VGPRs as it runs (s_alloc_vgpr)".to_owned())
-            .or_else(|| machine.refused(&kernels, &used));
+            .or_else(|| machine.refused(&kernels, |k| used_by(&base.given, k, &used)));
         let looked = Looked::new(spots);
         let has_no_scratch_yet = unbounded && !floats;
         Ok(Component { functions, kernels, used, env, looked, highest, scratch: 0, has_no_scratch_yet, refused })
@@ -166,6 +167,19 @@ fn every_register() -> &'static RegSet {
     ALL.get_or_init(|| (0..Reg::COUNT).filter_map(Reg::from_index).collect())
 }
 
+/// The registers that code touches which a kernel's waves may run. Those of its component, `used`, will do but where VGPRs
+/// of other kernels would lie behind the kernel's ACCUM_OFFSET.
+fn used_by(given: &Given, kernel: &Kernel, used: &RegSet) -> RegSet {
+    let program = given.program;
+    let first = program.instr_at(kernel.entry).filter(|_| given.machine.reaches_accumulators(kernel, used));
+    let Some(first) = first else { return *used };
+    let mut own = RegSet::EMPTY;
+    let functions = program.reachable(program.func_of(first));
+    let instrs = functions.iter().flat_map(|f| program.function_instrs(*f).iter());
+    instrs.for_each(|i| program.for_each_access(i, |a| own.insert(a.reg)));
+    own
+}
+
 /// For each function, the registers that all kernels which may run it have.
 fn allocated_in(base: &Base, functions: &[FuncId], kernels: &[&Kernel], used: &RegSet) -> HashMap<FuncId, Counts> {
     let mut all: HashMap<FuncId, Counts> = HashMap::new();
@@ -173,7 +187,7 @@ fn allocated_in(base: &Base, functions: &[FuncId], kernels: &[&Kernel], used: &R
         return all;
     }
     for kernel in kernels {
-        let counts = base.given.machine.allocated(kernel, used);
+        let counts = base.given.machine.allocated(kernel, &used_by(&base.given, kernel, used));
         let at = functions.iter().find(|f| base.given.program.function(**f).vaddr == kernel.entry);
         for f in at.into_iter().flat_map(|f| base.given.program.reachable(*f)) {
             all.entry(f).and_modify(|least| *least = least.least(counts)).or_insert(counts);

@@ -414,7 +414,9 @@ impl<'a> Inserter<'a> {
         let moves = spots.iter().any(|spot| spot.at == Where::Instead && self.moves_lanes(spot));
         for range in wanted {
             let call = at.inst.info().flags.contains(Flags::CALL);
-            if call || not_allocated(self.env, at.address, range).is_some() {
+            // Where VGPRs are indexed, a move of them would be one of others.
+            let indexed = at.indexed && (range.first.is_vgpr() || range.first.is_agpr());
+            if call || indexed || not_allocated(self.env, at.address, range).is_some() {
                 continue; // refused when the demand is made
             }
             // Where nothing is free for it, each hook that wants it is refused when its demand is made.

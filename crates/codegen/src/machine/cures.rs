@@ -2,7 +2,7 @@
 
 use luthier_isa::hazard::{Cure, Facts, Hazards, Remedy};
 use luthier_isa::op::Op;
-use luthier_isa::wait::Wait;
+use luthier_isa::wait::{Counter, Wait};
 use luthier_isa::{EncodeError, Field, Generation, Inst, Mode, Reg, VgprMsb};
 
 use super::Operations;
@@ -87,7 +87,9 @@ impl Cures {
             Cure::Vector => {
                 let mut insts = Vec::new();
                 if self.idle.is_none() {
-                    let all = Wait { vmcnt: Some(0), lgkmcnt: Some(0), expcnt: Some(0), ..Wait::default() };
+                    // Stores alone leave registers alone.
+                    let counters = Counter::ALL.into_iter().filter(|counter| *counter != Counter::Vs);
+                    let all = counters.fold(Wait::NONE, |wait, counter| wait.and(counter, 0));
                     insts.extend(all.instructions(self.mode)?);
                 }
                 // A matrix instruction may still be at work on the register.

@@ -199,17 +199,20 @@ impl Machine {
         Counts { sgprs: NUMBERED_SGPRS, vgprs, agprs }
     }
 
-    /// The component's VGPRs reach behind the kernel's ACCUM_OFFSET, where a number means an AGPR by another name.
-    fn reaches_accumulators(&self, kernel: &Kernel, used: &RegSet) -> bool {
+    /// VGPRs of this code reach behind the kernel's ACCUM_OFFSET, where a number means an AGPR by another name.
+    pub fn reaches_accumulators(&self, kernel: &Kernel, used: &RegSet) -> bool {
         Files::of(self).accumulators == Accumulators::Behind
             && u32::from(RegisterCounts::of(used).vgprs) > kernel.descriptor.accum_offset()
     }
 
-    /// Why nothing can be done to a component's kernels: moving ACCUM_OFFSET up would part what is one register under two
-    /// names.
-    pub fn refused(&self, kernels: &[&Kernel], used: &RegSet) -> Option<String> {
-        let names_both = RegisterCounts::of(used).agprs > 0;
-        let kernel = kernels.iter().find(|k| names_both && self.reaches_accumulators(k, used))?;
+    /// Why nothing can be done to a component's kernels, whose waves use these registers: moving ACCUM_OFFSET up would part
+    /// what is one register under two names.
+    pub fn refused(&self, kernels: &[&Kernel], used: impl Fn(&Kernel) -> RegSet) -> Option<String> {
+        let names_both = |k: &Kernel| {
+            let used = used(k);
+            RegisterCounts::of(&used).agprs > 0 && self.reaches_accumulators(k, &used)
+        };
+        let kernel = kernels.iter().find(|k| names_both(k))?;
         let offset = kernel.descriptor.accum_offset();
         Some(format!("{} names AGPRs, and as VGPRs from v{offset} on also by another name", kernel.name))
     }

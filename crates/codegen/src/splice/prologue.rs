@@ -135,7 +135,12 @@ impl Prologue {
             true => Some(take(&mut pool, Want::of(File::Sgpr, env.machine.exec().count), "EXEC")?),
             false => None,
         };
-        let reaches = env.carried.slots.scratch > 0;
+        let needs_vgpr = sets.iter().any(Set::needs_vgpr);
+        let own = if needs_vgpr { pool.take(Want::whole(File::Vgpr)) } else { None };
+        // Where calls lead is not known: any may be read there, and what it holds now comes back.
+        let lent =
+            if needs_vgpr && own.is_none() { lent(env, &without).filter(|_| env.scratch.is_some()) } else { None };
+        let reaches = env.carried.slots.scratch > 0 || lent.is_some();
         let floating = env.scratch.and_then(|own| own.floating);
         let address = match reaches && env.scratch.is_some_and(|own| own.by_register) {
             true if floating.is_some() => floating.map(|floating| floating.cells),
@@ -149,20 +154,19 @@ impl Prologue {
                 _ => return Err("how much scratch it has"),
             },
         };
-        let (mut loans, mut scratch) = (Vec::new(), env.carried.slots.scratch);
-        let fetched = match sets.iter().any(Set::needs_vgpr) {
-            false => None,
-            true => match take(&mut pool, Want::whole(File::Vgpr), "what is put into scratch") {
-                Ok(vgpr) => Some(vgpr),
-                Err(what) => {
-                    // Where calls lead is not known: any may be read there, and what it holds now comes back.
-                    let lent = lent(env, &without).filter(|_| reaches).ok_or(what)?;
-                    loans.push(Loan { reg: lent, home: Cell::Scratch(scratch), whole: true });
-                    scratch += 4;
-                    Some(lent)
-                }
-            },
-        };
+        let mut scratch = env.carried.slots.scratch;
+        let mut loans = Vec::new();
+        if let Some(reg) = lent {
+            loans.push(Loan { reg, home: Cell::Scratch(scratch), whole: true });
+            scratch += 4;
+        }
+        let fetched = own.map(|own| own.first).or(lent);
+        if needs_vgpr && fetched.is_none() {
+            return Err("what is put into scratch");
+        }
+        if let Some(own) = own {
+            out.highest.note(own);
+        }
         let allocation = Allocation { exec, address, fetched, vgprs: loans, scratch, ..out };
         Ok(Prologue { moves, mask, loads, base, size, sets, allocation })
     }
