@@ -204,3 +204,28 @@ def test_the_kernel_does_what_it_did_and_the_tool_is_told_that_nothing_was_count
     # A tool of which nothing was inserted is an error, and not a sum of zero.
     with pytest.raises(lt.NothingInsertedError, match=r"1 of 1"):
         lt.Device(target).load(path, tools=[tool()], **how)
+
+
+class KeptForStore(Told):
+    """The value that a register had before a store."""
+
+    def insert(self, kernel, place):
+        store = next(i for i in kernel.instructions if i.text.startswith("global_store") and i.address > place.address)
+        kernel.insert_after(store, self.told, self.total, lt.Old(lt.Reg("v3")))
+
+
+def test_a_value_that_is_kept_in_an_accumulator_brings_no_hazard_between_instructions_around(tmp_path):
+    """CDNA1: a vector instruction, a move of an accumulator and an access to memory that reads what the first has written."""
+    body = "s_nop 1\n  v_mov_b32_e32 v4, v3\n  global_store_dword v1, v4, s[2:3]\n  s_waitcnt vmcnt(0)"
+    path = compiled.assembled(assembly("gfx908", 60, 64, body), "gfx908", tmp_path / "k.hsaco")
+    found = {}
+    for tools in ([], [KeptForStore()]):
+        out = np.zeros(WORDS, np.uint32)
+        module = lt.Device("gfx908", threads=1).load(path, tools=tools, **({"check": True} if tools else {}))
+        findings = module.run("k", grid=WORDS, block=128, args=[out], strict=True).findings
+        found[len(tools)] = {finding["kind"] for finding in findings}
+        if tools:
+            inserted = [i.text for i in module.loaded.kernels[0].instructions]
+            store = next(n for n, text in enumerate(inserted) if text.startswith("global_store"))
+            assert any(text.startswith("v_accvgpr_write") for text in inserted[store - 3 : store])
+    assert found[1] == found[0]

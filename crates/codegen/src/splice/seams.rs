@@ -7,7 +7,8 @@ use std::rc::Rc;
 
 use luthier_isa::hazard::{Cure, Facts, Hazards, Remedy, Scalars};
 use luthier_isa::msb::{self, MsbChange};
-use luthier_isa::{EncodeError, Field, Flags, Generation, Inst, Mode, Reg, RegSet, VgprMsb};
+use luthier_isa::op::Op;
+use luthier_isa::{EncodeError, Field, Flags, Generation, Inst, Mode, Reg, RegSet, Target, VgprMsb};
 use luthier_lifter::InFlight;
 
 use super::issued::{Issued, Ways};
@@ -240,6 +241,10 @@ impl<'a> Seam<'a> {
         live: impl FnOnce() -> RegSet,
         out: &mut Vec<Inst>,
     ) -> Result<(), EncodeError> {
+        if self.has_one_move(out) && next.first().is_none_or(is_memory) {
+            let nop = ops.nop(1)?;
+            self.put(nop, out);
+        }
         if !self.makes {
             return Ok(());
         }
@@ -257,6 +262,13 @@ impl<'a> Seam<'a> {
             self.remedy(ops, remedy, out)?;
         }
         Ok(())
+    }
+
+    /// A move of an accumulator is all that was inserted: on CDNA1 it makes a hazard of a vector instruction of the
+    /// application before it and an access to memory behind it, which have to be two instructions apart then.
+    fn has_one_move(&self, inserted: &[Inst]) -> bool {
+        let moves = |op: Op| matches!(op, Op::VAccvgprReadB32 | Op::VAccvgprWriteB32);
+        self.mode.target() == Target::Gfx908 && matches!(inserted, [inst] if moves(inst.info().op()))
     }
 
     /// What the instructions that come next need, after the inserted code on one way.
