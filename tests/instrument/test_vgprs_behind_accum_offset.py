@@ -15,7 +15,7 @@ WORDS = 128
 
 
 def assembly(target: str, body: str) -> str:
-    """A kernel of 16 registers, of which 8 are VGPRs by its descriptor; v[6:9] is stored for each lane."""
+    """A kernel of 16 registers; its descriptor says that 8 of them are VGPRs. Each lane stores v[6:9]."""
     return f"""
 .amdgcn_target "amdgcn-amd-amdhsa--{target}"
 .text

@@ -147,7 +147,7 @@ LANES = {"gfx90a": 64, "gfx942": 64}
 @pytest.mark.parametrize("target", [*TARGETS, "gfx1250"])
 @pytest.mark.parametrize("kernel", OPERATIONS)
 def test_elements_and_operands_are_those_of_the_source(kernel, target):
-    """Of each type: how many it makes, and of the first which element of which lane, and what it was made of."""
+    """The tool says for each type how many it makes, the first one's element and lane, and the operands of that one."""
     kind, width, operation = OPERATIONS[kernel]
     values = np.array([0, 1, -2, np.finfo(kind).max, -np.finfo(kind).max / 2, np.inf, np.nan, np.finfo(kind).tiny, 0.25], kind)
     rng = np.random.default_rng(5)

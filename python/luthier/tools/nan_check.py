@@ -1,4 +1,4 @@
-"""nan_check: which float instructions give NaNs and infinities, and which make them out of numbers, and out of which.
+"""nan_check: which float instructions give NaNs and infinities, which make them out of numbers, and what these were.
 
 Packed types are looked at element by element, matrix operations too, with the row and the column that an element is made of. What there is
 no rule for is listed as not seen.
@@ -24,7 +24,7 @@ INTEGERS = re.compile(r"v_(?:cvt_(?:\w+_)?[iu]\d+_|frexp_exp_|cvt_pk_[iu])")
 _COUNTS = 4
 #: Words of an instruction's first: whether it is there, its place in the order, workgroup, wave and lane and element, value, operands.
 _FIRST = 8
-#: Of a row or a column so many elements are shown in tables.
+#: Tables show this many elements of a row or a column.
 _SHOWN = 4
 #: How numbers of each kind are read. Those of ``bf16`` are the upper half of an ``f32``.
 _READ = {"f64": ("<Q", "<d"), "f32": ("<I", "<f"), "f16": ("<H", "<e")}
@@ -306,7 +306,7 @@ class NanCheck(WaveTool):
             kernel.insert_after(one.instr, self.made, *told, *given, infinity, bits, *of, int(self.denormals))
 
     def watch_matrix(self, kernel: lt.Kernel, one: _Watched, places: MatrixPlaces, wave: int) -> None:
-        """Tells of a matrix operation what it makes of which row and column."""
+        """Tells what a matrix operation makes, and the row and the column that it makes it of."""
         instr, infinity = one.instr, INFINITY[places.kind]
         states = (self.bad, self.is_telling)
         points = [kernel.insert_before(instr, self.factors_begin, *states, wave)]

@@ -30,7 +30,7 @@ def word_again(
     again: lt.ptr[lt.u64], seen: lt.inout[lt.u32], last: lt.inout[lt.u32], looks: lt.inout[lt.u32], word: lt.u32, low: lt.u32,
     high: lt.u32, bit: lt.u32, is_last: lt.u32,
 ):  # fmt: skip
-    # `low` and `high`: the bits of the values in a register, of which there are one or two.
+    # `low` and `high`: the bits of the value in a register, or of the two values that it holds.
     if looks != 0:
         was_here = (seen & bit) != 0
         changed = word ^ last

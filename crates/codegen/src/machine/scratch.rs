@@ -128,7 +128,7 @@ impl Machine {
         Some(OwnScratch { by_register: true, floating: Some(floating), ..own })
     }
 
-    /// `to` = where scratch begins that ends, on a round address, where the wave's does, of which `size` holds the bytes.
+    /// `to` = the address of the last `bytes` of the wave's scratch, rounded down; `size` holds how much the wave has.
     /// SCC is overwritten.
     pub fn behind_own(&self, to: Reg, size: Reg, bytes: u32) -> Result<[Inst; 2], EncodeError> {
         let ops = &self.ops;
