@@ -91,7 +91,7 @@ class Sorted(lt.Tool):
 def run(path, target, kernel, depth, tools=(), **how):
     """What the kernel leaves, the module and the launch."""
     out = np.zeros(2 * LANES, np.uint32)
-    module = lt.Device(target, threads=1).load(path, tools=list(tools), **({"check": True, **how} if tools else {}))
+    module = lt.Device(target, threads=2).load(path, tools=list(tools), **({"check": True, **how} if tools else {}))
     return out, module, module.run(kernel, grid=2 * LANES, block=LANES, args=[out, np.uint32(depth)], strict=True)
 
 
