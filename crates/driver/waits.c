@@ -1,6 +1,7 @@
 // Preloaded for a runtime that waits by polling (ROCm 7's, below libdtif.so): whoever waits for a signal sleeps in the driver
 // until the signal has what is waited for, and asks the runtime then. The driver hears of signals that have handlers or that
-// the host changes, and of the runtime's own threads. Where the driver is not loaded, all is as without this.
+// the host changes, of these handlers' runs, and of the runtime's own threads. A process that ends waits for the handlers
+// that are due. Where the driver is not loaded, all is as without this.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,10 +15,16 @@ typedef struct {
 } signal_t;
 typedef void driver_wait(uint64_t, int, int64_t, uint64_t);
 typedef void driver_signal(uint64_t);
+typedef uint64_t driver_handled(uint64_t, int, int64_t);
+typedef void driver_handler_ends(uint64_t, int);
 typedef void driver_thread(int);
+typedef void driver_settle(void);
 
 static driver_wait *sleep_until;
-static driver_signal *handled, *changed, *destroyed;
+static driver_signal *handler_begins, *changed, *destroyed;
+static driver_handled *handled;
+static driver_handler_ends *handler_ends;
+static driver_settle *settle;
 static driver_thread *poller;
 
 // The driver is loaded when HSA is initialised.
@@ -27,11 +34,14 @@ static bool has_driver(void) {
     void *driver = dlopen("libhsakmt.so.1", RTLD_NOW | RTLD_NOLOAD);
     if (driver == NULL) return false;
     sleep_until = (driver_wait *)dlsym(driver, "luthierWait");
-    handled = (driver_signal *)dlsym(driver, "luthierHandled");
+    handled = (driver_handled *)dlsym(driver, "luthierHandled");
+    handler_begins = (driver_signal *)dlsym(driver, "luthierHandlerBegins");
+    handler_ends = (driver_handler_ends *)dlsym(driver, "luthierHandlerEnds");
+    settle = (driver_settle *)dlsym(driver, "luthierSettle");
     changed = (driver_signal *)dlsym(driver, "luthierChanged");
     destroyed = (driver_signal *)dlsym(driver, "luthierDestroyed");
     poller = (driver_thread *)dlsym(driver, "luthierPoller");
-    if (!sleep_until || !handled || !changed || !destroyed || !poller) return false;
+    if (!sleep_until || !handled || !handler_begins || !handler_ends || !changed || !destroyed || !poller || !settle) return false;
     __atomic_store_n(&found, true, __ATOMIC_RELEASE);
     return true;
 }
@@ -97,14 +107,46 @@ ORDERS(CHANGES, hsa_signal_xor)
 ORDERS(EXCHANGES, hsa_signal_exchange)
 ORDERS(COMPARES, hsa_signal_cas)
 
-int hsa_amd_signal_async_handler(signal_t signal, int condition, int64_t value, void *handler, void *arg) {
+struct handler {
+    bool (*run)(int64_t, void *);
+    void *argument;
+    uint64_t number;
+};
+
+// Handlers that this thread is in.
+static __thread int inside;
+
+static bool run_handler(int64_t value, void *argument) {
+    struct handler *handler = argument;
+    handler_begins(handler->number);
+    inside++;
+    bool again = handler->run(value, handler->argument);
+    inside--;
+    handler_ends(handler->number, again);
+    if (!again) free(handler);
+    return again;
+}
+
+int hsa_amd_signal_async_handler(signal_t signal, int condition, int64_t value, bool (*run)(int64_t, void *), void *argument) {
     static __typeof__(&hsa_amd_signal_async_handler) real;
     if (real == NULL) real = NEXT(hsa_amd_signal_async_handler);
     // Before: it may be called at once. After: the runtime's thread has to see that there is one more.
-    if (has_driver()) handled(signal.handle);
-    int status = real(signal, condition, value, handler, arg);
+    uint64_t number = has_driver() ? handled(signal.handle, condition, value) : 0;
+    struct handler *handler = number && run ? malloc(sizeof *handler) : NULL;
+    if (handler) *handler = (struct handler){run, argument, number};
+    else if (number) handler_ends(number, false);
+    int status = handler ? real(signal, condition, value, run_handler, handler) : real(signal, condition, value, run, argument);
+    if (handler && status) {
+        handler_ends(number, false);
+        free(handler);
+    }
     if (has_driver()) changed(signal.handle);
     return status;
+}
+
+// The loader ends what is preloaded before HIP, whose destructors take apart what its handlers use.
+__attribute__((destructor)) static void end(void) {
+    if (!inside && has_driver()) settle();
 }
 
 int hsa_signal_destroy(signal_t signal) {

@@ -2,7 +2,9 @@
 #include "check.h"
 
 #include <atomic>
+#include <dlfcn.h>
 #include <thread>
+#include <unistd.h>
 
 __global__ void add(const int *a, const int *b, int *c, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -102,6 +104,31 @@ static void callbacks() {
     HIP(hipStreamSynchronize(stream));
     CHECK(called == 105);
 }
+
+#if HIP_VERSION_MAJOR >= 7
+// The process ends while the runtime calls a handler.
+static bool handled_late(int64_t, void *) {
+    usleep(300000);
+    puts("handled");
+    fflush(stdout);
+    return false;
+}
+
+static void handler_at_the_end() {
+    HIP(hipDeviceSynchronize());
+    uint64_t signal;
+    auto create = (int (*)(int64_t, uint32_t, void *, uint64_t *))dlsym(RTLD_DEFAULT, "hsa_signal_create");
+    auto store = (void (*)(uint64_t, int64_t))dlsym(RTLD_DEFAULT, "hsa_signal_store_screlease");
+    auto handle = (int (*)(uint64_t, int, int64_t, bool (*)(int64_t, void *), void *))dlsym(
+        RTLD_DEFAULT, "hsa_amd_signal_async_handler");
+    CHECK(create && store && handle && create(1, 0, nullptr, &signal) == 0);
+    CHECK(handle(signal, 2 /* less than */, 1, handled_late, nullptr) == 0);
+    store(signal, 0);
+}
+#define OF_HIP_7 , {"handler_at_the_end", handler_at_the_end}
+#else
+#define OF_HIP_7
+#endif
 
 static void priorities() {
     int least, greatest;
@@ -210,4 +237,4 @@ static void many_launches() {
 }
 
 CASES({"several", several}, {"progress", progress}, {"events", events}, {"callbacks", callbacks},
-      {"priorities", priorities}, {"graphs", graphs}, {"threads", threads}, {"many_launches", many_launches})
+      {"priorities", priorities}, {"graphs", graphs}, {"threads", threads}, {"many_launches", many_launches} OF_HIP_7)

@@ -147,6 +147,13 @@ def host(name: str) -> Path:
 
 
 @functools.cache
+def preloaded(name: str) -> Path:
+    """tests/hip/NAME.c, as a library for ``LD_PRELOAD``."""
+    source = SOURCES / f"{name}.c"
+    return _build(f"{name}.so", [source], ["cc", "-shared", "-fPIC", "-O1", "-Wall", str(source)])
+
+
+@functools.cache
 def hsa_tool(name: str) -> Path:
     """tests/hip/NAME.cpp, as a library for ``HSA_TOOLS_LIB``."""
     source = SOURCES / f"{name}.cpp"

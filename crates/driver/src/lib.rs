@@ -14,6 +14,7 @@
 //! | [`heard`] | the sizes that programs ask for, which ROCr makes whole pages of |
 //! | [`memory`] | blocks, which GPU sees them, sharing them between processes |
 //! | [`events`], [`polling`] | what threads sleep on, of runtimes that wait for interrupts and of those that poll |
+//! | [`handlers`] | handlers of signals, which a process that ends waits for |
 //! | [`queue`] | AQL and SDMA queues: their packets, signals, scratch memory, errors |
 //! | [`gpu`], [`code`] | one mock GPU, and the code objects that are loaded on it |
 //! | [`clock`], [`log`], [`report`] | time, lines on standard error, what they say |
@@ -39,6 +40,7 @@ pub mod code;
 pub mod config;
 pub mod events;
 pub mod gpu;
+pub mod handlers;
 pub mod heard;
 pub mod log;
 pub mod memory;

@@ -8,13 +8,12 @@
 //! for a moment. It is left alone outside of the runtime's code: there it runs the program's handlers.
 
 use std::cell::Cell;
-use std::collections::HashSet;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::clock;
+use crate::handlers::{self, HANDLERS};
 use crate::runtime;
 
 /// How long a wait looks before it sleeps.
@@ -64,14 +63,12 @@ impl Changes {
 /// Of any signal, and of those that have handlers.
 static ANY: Changes = Changes::new();
 static HANDLED: Changes = Changes::new();
-/// The signals that have had handlers.
-static HANDLERS: Mutex<Option<HashSet<u64>>> = Mutex::new(None);
 
 /// A signal has changed.
 pub fn changed(handle: u64) {
     if is_used() {
         ANY.notify();
-        if has_handler(handle) {
+        if HANDLERS.has(handle) {
             HANDLED.notify();
         }
     }
@@ -85,22 +82,9 @@ pub fn changed_for_runtime() {
     }
 }
 
-fn has_handler(handle: u64) -> bool {
-    let handlers = HANDLERS.lock().unwrap_or_else(PoisonError::into_inner);
-    handlers.as_ref().is_some_and(|known| known.contains(&handle))
-}
-
-/// A signal has a handler from now on.
-pub fn handled(handle: u64) {
-    HANDLERS.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(handle);
+/// A signal has one handler more.
+pub fn handled() {
     HANDLED.notify();
-}
-
-/// A signal is destroyed.
-pub fn destroyed(handle: u64) {
-    if let Some(known) = HANDLERS.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-        known.remove(&handle);
-    }
 }
 
 /// The functions that wait are ours.
@@ -122,15 +106,7 @@ pub fn begin() {
 pub unsafe fn wait(value: *const AtomicI64, condition: c_int, wanted: i64, nanoseconds: u64) {
     // SAFETY: the caller's promise.
     let value = unsafe { &*value };
-    let holds = || {
-        let value = value.load(Ordering::Acquire);
-        match condition {
-            0 => value == wanted,
-            1 => value != wanted,
-            2 => value < wanted,
-            _ => value >= wanted,
-        }
-    };
+    let holds = || handlers::holds(value.load(Ordering::Acquire), condition, wanted);
     let start = clock::nanoseconds();
     loop {
         let seen = ANY.count.load(Ordering::SeqCst);
@@ -281,13 +257,12 @@ mod tests {
     #[test]
     fn only_signals_with_handlers_wake_the_runtimes_thread() {
         begin();
-        handled(0x40);
+        let number = HANDLERS.add(0x40, 0, 99);
         let before = HANDLED.count.load(Ordering::SeqCst);
         changed(0x80);
         assert_eq!(HANDLED.count.load(Ordering::SeqCst), before);
         changed(0x40);
         assert_ne!(HANDLED.count.load(Ordering::SeqCst), before);
-        destroyed(0x40);
-        assert!(!has_handler(0x40));
+        HANDLERS.ends(number, false);
     }
 }

@@ -11,7 +11,7 @@ use crate::events::{self, Events};
 use crate::gpu::Gpu;
 use crate::log::{log, say};
 use crate::memory::Memory;
-use crate::queue::Queues;
+use crate::queue::{self, Queues};
 use crate::runtime;
 
 pub struct State {
@@ -49,6 +49,12 @@ impl State {
     /// The node is no GPU.
     pub fn gpu(&self, node: u32) -> Result<&Arc<Gpu>, Status> {
         self.gpus.iter().find(|gpu| gpu.view.node == node).ok_or(Status::InvalidNode)
+    }
+
+    /// What a signal holds, if it is one that GPUs see, and the runtime has not ended.
+    pub fn signal(&self, handle: u64) -> Option<i64> {
+        let gpu = self.gpus.first().filter(|_| self.opened.load(Ordering::Relaxed) != 0)?;
+        queue::signal_value(gpu, handle).ok()
     }
 }
 

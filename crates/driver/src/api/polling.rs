@@ -2,11 +2,16 @@
 
 use std::ffi::c_int;
 use std::sync::atomic::AtomicI64;
+use std::time::Duration;
 
 use luthier_abi::Signal;
 
 use super::newer::has_newer_structures;
-use crate::polling;
+use crate::handlers::HANDLERS;
+use crate::{polling, state};
+
+/// The longest that a process which ends waits for handlers: one of them may wait for what never comes.
+const LONGEST: Duration = Duration::from_secs(2);
 
 /// Sleeps until a signal has what is waited for, or for this many nanoseconds; does nothing below runtimes that sleep.
 ///
@@ -23,13 +28,35 @@ pub unsafe extern "C" fn luthierWait(signal: u64, condition: c_int, wanted: i64,
     unsafe { polling::wait((&raw const (*at).value).cast::<AtomicI64>(), condition, wanted, nanoseconds) };
 }
 
-/// A signal gets a handler.
+/// A signal gets a handler, whose number is returned; 0 below runtimes that sleep.
 #[unsafe(no_mangle)]
-pub extern "C" fn luthierHandled(signal: u64) {
-    if has_newer_structures() {
-        polling::begin();
-        polling::handled(signal);
+pub extern "C" fn luthierHandled(signal: u64, condition: c_int, wanted: i64) -> u64 {
+    if !has_newer_structures() {
+        return 0;
     }
+    polling::begin();
+    let number = HANDLERS.add(signal, condition, wanted);
+    polling::handled();
+    number
+}
+
+/// The runtime calls this handler.
+#[unsafe(no_mangle)]
+pub extern "C" fn luthierHandlerBegins(number: u64) {
+    HANDLERS.begins(number);
+}
+
+/// It has returned, or the runtime has refused it; the runtime calls it again or does not.
+#[unsafe(no_mangle)]
+pub extern "C" fn luthierHandlerEnds(number: u64, again: c_int) {
+    HANDLERS.ends(number, again != 0);
+}
+
+/// The process ends: waits for the handlers that are due.
+#[unsafe(no_mangle)]
+pub extern "C" fn luthierSettle() {
+    let Ok(state) = state::get() else { return };
+    HANDLERS.settle(LONGEST, |signal| state.signal(signal));
 }
 
 /// The host has changed a signal.
@@ -40,7 +67,7 @@ pub extern "C" fn luthierChanged(signal: u64) {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn luthierDestroyed(signal: u64) {
-    polling::destroyed(signal);
+    HANDLERS.destroyed(signal);
 }
 
 /// This thread is one of the runtime's own, from its beginning to its end.

@@ -22,6 +22,7 @@ use crate::memory::Kept;
 use watch::{Patience, Watch};
 
 pub use blit::{Blit, Blits};
+pub use signal::value as signal_value;
 pub use watch::quietly;
 
 /// Queues of a process.
