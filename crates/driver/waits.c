@@ -19,12 +19,15 @@ typedef uint64_t driver_handled(uint64_t, int, int64_t);
 typedef void driver_handler_ends(uint64_t, int);
 typedef void driver_thread(int);
 typedef void driver_settle(void);
+typedef void driver_reminder(void (*)(void));
 
 static driver_wait *sleep_until;
 static driver_signal *handler_begins, *changed, *destroyed;
 static driver_handled *handled;
 static driver_handler_ends *handler_ends;
 static driver_settle *settle;
+
+static void remind(void);
 static driver_thread *poller;
 
 // The driver is loaded when HSA is initialised.
@@ -38,10 +41,14 @@ static bool has_driver(void) {
     handler_begins = (driver_signal *)dlsym(driver, "luthierHandlerBegins");
     handler_ends = (driver_handler_ends *)dlsym(driver, "luthierHandlerEnds");
     settle = (driver_settle *)dlsym(driver, "luthierSettle");
+    driver_reminder *reminder = (driver_reminder *)dlsym(driver, "luthierReminder");
     changed = (driver_signal *)dlsym(driver, "luthierChanged");
     destroyed = (driver_signal *)dlsym(driver, "luthierDestroyed");
     poller = (driver_thread *)dlsym(driver, "luthierPoller");
-    if (!sleep_until || !handled || !handler_begins || !handler_ends || !changed || !destroyed || !poller || !settle) return false;
+    if (!sleep_until || !handled || !handler_begins || !handler_ends || !changed || !destroyed || !poller || !settle ||
+        !reminder)
+        return false;
+    reminder(remind);
     __atomic_store_n(&found, true, __ATOMIC_RELEASE);
     return true;
 }
@@ -142,6 +149,14 @@ int hsa_amd_signal_async_handler(signal_t signal, int condition, int64_t value, 
     }
     if (has_driver()) changed(signal.handle);
     return status;
+}
+
+static void nothing(void *unused) { (void)unused; }
+
+// The runtime looks for new handlers when it gets a function to call.
+static void remind(void) {
+    int (*call)(void (*)(void *), void *) = of_runtime("hsa_amd_async_function");
+    if (call) call(nothing, NULL);
 }
 
 // The loader ends what is preloaded before HIP, whose destructors take apart what its handlers use.

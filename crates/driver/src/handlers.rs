@@ -2,14 +2,22 @@
 //!
 //! `waits.c` stands before the function that registers them, and before each handler. A process that ends waits for those
 //! that are due: HIP's static destructors take apart what its handlers use, and end the runtime's thread only then.
+//!
+//! Without interrupts ROCr 7 may lose a handler: its thread takes back the mark that there are new ones by a store that
+//! becomes visible after its look at the queue of new ones, and may overwrite the mark of a handler that came between.
+//! That one is called only once another is registered. So one is, when a handler has been due for long and none runs.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often a process that ends looks whether its handlers have run.
 const LOOK: Duration = Duration::from_micros(50);
+
+/// How often handlers are looked at, and for how long one is due when it is taken to be lost.
+const PACE: Duration = Duration::from_millis(10);
+const LONG: Duration = Duration::from_millis(50);
 
 /// HSA's condition of a signal's value.
 pub fn holds(value: i64, condition: c_int, wanted: i64) -> bool {
@@ -45,6 +53,9 @@ struct All {
     last: u64,
     handlers: BTreeMap<u64, Handler>,
     signals: BTreeMap<u64, u32>,
+    /// When they were looked at, and the one that was due first of those that are.
+    looked: Option<Instant>,
+    due: Option<(u64, Instant)>,
 }
 
 impl All {
@@ -67,7 +78,13 @@ pub static HANDLERS: Handlers = Handlers::new();
 
 impl Handlers {
     const fn new() -> Handlers {
-        Handlers(Mutex::new(All { last: 0, handlers: BTreeMap::new(), signals: BTreeMap::new() }))
+        Handlers(Mutex::new(All {
+            last: 0,
+            handlers: BTreeMap::new(),
+            signals: BTreeMap::new(),
+            looked: None,
+            due: None,
+        }))
     }
 
     fn lock(&self) -> MutexGuard<'_, All> {
@@ -115,12 +132,50 @@ impl Handlers {
         self.lock().signals.contains_key(&signal)
     }
 
+    /// Whether a handler has been due for long by the values that signals have, and none runs; says so once in a while.
+    fn has_lost(&self, now: Instant, value: impl Fn(u64) -> Option<i64>) -> bool {
+        let mut all = self.lock();
+        if all.handlers.is_empty() || all.looked.is_some_and(|looked| now < looked + PACE) {
+            return false;
+        }
+        all.looked = Some(now);
+        let known = all.due.filter(|(number, _)| all.handlers.get(number).is_some_and(|one| one.is_due(&value)));
+        let first = || all.handlers.iter().find(|(_, one)| one.is_due(&value)).map(|(&number, _)| (number, now));
+        all.due = known.or_else(first).filter(|_| !all.handlers.values().any(|one| one.runs));
+        let lost = all.due.is_some_and(|(_, since)| now >= since + LONG);
+        if lost {
+            all.due = None;
+        }
+        lost
+    }
+
     /// Waits until no handler is due by the values that signals have, for this long at most.
     pub fn settle(&self, longest: Duration, value: impl Fn(u64) -> Option<i64>) {
         let end = Instant::now() + longest;
         while self.lock().handlers.values().any(|one| one.is_due(&value)) && Instant::now() < end {
             std::thread::sleep(LOOK);
         }
+    }
+}
+
+/// What has the runtime look for new handlers, and what a signal holds.
+struct Reminder {
+    remind: Box<dyn Fn() + Send + Sync>,
+    value: fn(u64) -> Option<i64>,
+}
+
+static REMINDER: OnceLock<Reminder> = OnceLock::new();
+
+pub fn remind_by(remind: Box<dyn Fn() + Send + Sync>, value: fn(u64) -> Option<i64>) {
+    REMINDER.get_or_init(|| Reminder { remind, value });
+}
+
+/// Reminds the runtime of a handler that it has lost.
+pub fn look() {
+    let Some(reminder) = REMINDER.get() else { return };
+    if HANDLERS.has_lost(Instant::now(), reminder.value) {
+        // On a thread of its own, since the runtime may have this one wait. Where there can be none, a later look has it.
+        drop(std::thread::Builder::new().name("luthier-reminder".into()).spawn(|| (reminder.remind)()));
     }
 }
 
@@ -178,5 +233,22 @@ mod tests {
         assert!(handlers.has(SIGNAL) && !settles(&handlers, &value, 5));
         handlers.ends(runs, false);
         assert!(!handlers.has(SIGNAL) && settles(&handlers, &value, 60_000));
+    }
+
+    #[test]
+    fn a_handler_is_lost_that_is_due_for_long_while_none_runs() {
+        let (handlers, start) = (Handlers::new(), Instant::now());
+        let lost = |value: i64, at: u64| handlers.has_lost(start + Duration::from_millis(at), |_| Some(value));
+        assert!(!lost(0, 0));
+        let one = handlers.add(SIGNAL, 2, 1);
+        assert!(!lost(0, 20) && !lost(0, 60) && !lost(1, 71) && !lost(0, 82) && !lost(0, 131));
+        assert!(lost(0, 142) && !lost(0, 143) && !lost(0, 160) && lost(0, 220));
+        let two = handlers.add(SIGNAL, 2, 1);
+        handlers.begins(two);
+        assert!(!lost(0, 240) && !lost(0, 300));
+        handlers.ends(two, false);
+        assert!(!lost(0, 320) && lost(0, 380));
+        handlers.ends(one, false);
+        assert!(!lost(0, 500) && !lost(0, 600));
     }
 }

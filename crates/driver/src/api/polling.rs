@@ -7,7 +7,8 @@ use std::time::Duration;
 use luthier_abi::Signal;
 
 use super::newer::has_newer_structures;
-use crate::handlers::HANDLERS;
+use crate::handlers::{self, HANDLERS};
+use crate::log::log;
 use crate::{polling, state};
 
 /// The longest that a process which ends waits for handlers: one of them may wait for what never comes.
@@ -50,6 +51,18 @@ pub extern "C" fn luthierHandlerBegins(number: u64) {
 #[unsafe(no_mangle)]
 pub extern "C" fn luthierHandlerEnds(number: u64, again: c_int) {
     HANDLERS.ends(number, again != 0);
+}
+
+/// What has the runtime look for new handlers, which is called when it has lost one.
+#[unsafe(no_mangle)]
+pub extern "C" fn luthierReminder(remind: extern "C" fn()) {
+    let said = move || {
+        if let Ok(state) = state::get() {
+            log!(state.config, "the runtime is reminded of a handler");
+        }
+        remind();
+    };
+    handlers::remind_by(Box::new(said), |signal| state::get().ok()?.signal(signal));
 }
 
 /// The process ends: waits for the handlers that are due.

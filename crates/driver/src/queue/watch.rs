@@ -9,7 +9,7 @@ use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use super::Queue;
-use crate::polling;
+use crate::{handlers, polling};
 
 /// How long a queue looks before it sleeps.
 const AWAKE: Duration = Duration::from_micros(150);
@@ -106,6 +106,7 @@ fn look_for_ever() {
             last = Instant::now();
         }
         polling::look();
+        handlers::look();
         std::thread::sleep(pace(last.elapsed()));
     }
 }
