@@ -330,3 +330,18 @@ def test_what_registers_have_no_room_for_is_counted_and_not_told():
         told = lt.Device("gfx1250").run(code, "product", grid=32, block=32, args=args, tools=["nan_check"]).tools["nan_check"]
     (found,) = told["found"].values()
     assert (found["nan"], found["made"]) == (np.isnan(args[0]).sum(), None) and found["nan"] == 16 and told["made"] == []
+
+
+def test_lanes_that_are_off_have_nothing_told_of_a_matrix_operation():
+    """They take part in it, and what they hold is not looked at."""
+    vector = " __attribute__((ext_vector_type(2)))"
+    source = MATRIX.format(vector=vector, results=4, text="v_mfma_f32_16x16x16f16", apart="s_nop 15\\n" * 2)
+    source = source.replace("asm volatile", "if (i < 40) asm volatile")
+    code = lt.CodeObject.open(compiled.build(source, "gfx90a"))
+    a = np.ones((64, 4), "f2")
+    a[3, 0], a[60, 1] = np.inf, np.nan
+    args = [np.zeros(256, "f4"), a.reshape(-1).view("u4"), np.zeros(128, "u4"), np.zeros(256, "f4")]
+    told = lt.Device("gfx90a").run(code, "product", grid=64, block=64, args=args, tools=["nan_check"]).tools["nan_check"]
+    (found,) = told["found"].values()
+    assert found["nan"] == np.isnan(args[0].reshape(64, 4)[:40]).sum() > 0
+    assert found["made"] == 0 and told["made"] == told["taken"] == []

@@ -55,8 +55,8 @@ def elements(instr: lt.Instruction, processor: str) -> list[Element] | None:
     opcodes = instr.opcode.split(" :: ")
     if "sdwa" in instr.flags or "mixhi" in instr.opcode:
         return None
-    if MATRIX.match(instr.opcode) and processor.startswith("gfx11") and float_kind(instr.opcode) in ("f16", "bf16"):
-        return None  # one half of each register is a result, the other stays
+    if MATRIX.match(instr.opcode):
+        return _of_matrix(instr, processor)
     found: list[Element] = []
     for n, opcode in enumerate(opcodes):
         conversion = _CONVERSION.fullmatch(opcode)
@@ -76,6 +76,27 @@ def elements(instr: lt.Instruction, processor: str) -> list[Element] | None:
     return found
 
 
+def _of_matrix(instr: lt.Instruction, processor: str) -> list[Element] | None:
+    kind = "bf16" if "bf16f32" in instr.opcode else float_kind(instr.opcode)
+    result = next((o.register for o in instr.operands if o.name == "vdst"), None)
+    if kind is None or result is None or result.index is None:
+        return None
+    file, first = result.file[0], result.index
+    if kind == "f64":
+        pairs = [lt.Reg(f"{file}[{n}:{n + 1}]") for n in range(first, first + result.width, 2)]
+        return [Element(kind, pair, 0, None, n) for n, pair in enumerate(pairs)]
+    words = [lt.Reg(f"{file}{n}") for n in range(first, first + result.width)]
+    if kind == "f32":
+        return [Element(kind, word, 0, None, n) for n, word in enumerate(words)]
+    if processor.startswith("gfx11"):
+        # One half of each register is a result, the other stays.
+        selected = instr.modifiers.get("op_sel", (0, 0, 0))
+        return [Element(kind, word, 16 * bool(selected[2]), None, n) for n, word in enumerate(words)]
+    if "swmmac_bf16f32" in instr.opcode:
+        words = words[: len(words) // 2]  # C takes all of them
+    return [Element(kind, word, 16 * half, None, 2 * n + half) for n, word in enumerate(words) for half in (0, 1)]
+
+
 def _of_operation(
     instr: lt.Instruction, opcode: str, kind: str, result: lt.Operand, operands: Sequence[lt.Operand]
 ) -> list[Element] | None:
@@ -89,19 +110,15 @@ def _of_operation(
         sources = _sources(instr, opcode, operands, 2) if len(pairs) == 1 else None
         return [Element(kind, pair, 0, sources, n) for n, pair in enumerate(pairs)]
     words = [lt.Reg(f"{file}{n}") for n in range(first, first + register.width)]
-    is_matrix = MATRIX.match(opcode) is not None
     is_packed = opcode.startswith("v_pk_")
     if kind == "f32" and not is_packed:
         sources = _sources(instr, opcode, operands, 1) if len(words) == 1 else None
         return [Element(kind, word, 0, sources, n) for n, word in enumerate(words)]
     if kind == "f32":
         return [Element(kind, word, 0, _packed(instr, operands, n, 32), n) for n, word in enumerate(words)]
-    if is_matrix or is_packed:
+    if is_packed:
         halves = [(word, half) for word in words for half in (0, 1)]
-        return [
-            Element(kind, word, 16 * half, None if is_matrix else _packed(instr, operands, half, 16), n)
-            for n, (word, half) in enumerate(halves)
-        ]
+        return [Element(kind, word, 16 * half, _packed(instr, operands, half, 16), n) for n, (word, half) in enumerate(halves)]
     sources = _sources(instr, opcode, operands, 1)
     return [Element(kind, words[0], _half(result, instr, None if sources is None else len(sources)), sources)]
 
