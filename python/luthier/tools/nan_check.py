@@ -232,11 +232,11 @@ class NanCheck(MatrixHooks):
             )
             for i, v in found.items()
         ]
-        report.table(
-            "NaNs and infinities",
-            rows,
-            ("address", "instruction", "line", "NaN", "infinite", "made here", "denormal") if rows else (),
-        )
+        if rows:
+            headers = ("address", "instruction", "line", "NaN", "infinite", "made here", "denormal")
+            report.table("NaNs and infinities", rows, headers)
+        else:
+            report.table("NaNs and infinities", [("none", f"float instructions looked at: {len(self.watched)}")])
         headers = ("address", "instruction", "line", "workgroup", "wave", "lane", "element", "value", "of")
         for title, firsts in (("made first", made_first), ("NaNs that matrix operations took first", taken_first)):
             if firsts:

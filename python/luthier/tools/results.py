@@ -8,7 +8,9 @@ from dataclasses import dataclass
 import luthier as lt
 
 #: Operations whose names say what they give in front of what they take.
-RESULT_FIRST = re.compile(r"v_(?:dual_)?(?:mfma|smfmac|wmma|swmmac|cvt|dot\w*?|s?dot\d\w*?)_(?:scale(?:16)?_)?(f64|f32|f16|bf16)_")
+RESULT_FIRST = re.compile(
+    r"v_(?:dual_)?(?:mfma|smfmac|wmma|swmmac|cvt|dot\w*?|s?dot\d\w*?)_(?:scale(?:16)?_)?(f64|f32|f16|bf16)_"
+)
 #: The others: what they take is what they give.
 RESULT_LAST = re.compile(r"v_(?!cmp|cvt|frexp_exp|mfma|smfmac|wmma|swmmac|dot)\w*_(f64|f32|f16|bf16)")
 MATRIX = re.compile(r"v_\w*(mfma|smfmac|wmma|swmmac)")
