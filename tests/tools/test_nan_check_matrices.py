@@ -318,7 +318,7 @@ class Case:
         if of_scales.any():
             return np.flatnonzero(of_scales).tolist(), False
         if np.isnan(value):
-            if (nans := np.isnan(products)).any():
+            if (nans := np.isnan(products)).any() or np.isnan(added):
                 return np.flatnonzero(nans).tolist(), bool(np.isnan(added))
             beyond = np.abs(products) > np.finfo("f8" if self.operation.kind == "f64" else "f4").max
             return np.flatnonzero(beyond if beyond.any() else np.ones(len(products))).tolist(), not np.isfinite(added)

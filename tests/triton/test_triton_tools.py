@@ -78,3 +78,44 @@ def test_a_trace_tells_tensors_apart_by_their_argument(on_gpu):
         and told["0"]["stores"] == 0
     )
     assert told["1"]["bytes"] == out.nbytes and told["1"]["loads"] == 0
+
+
+@triton.jit
+def scaled(a, b, scale_a, scale_b, out, SIZE: tl.constexpr, K: tl.constexpr):
+    line, k, block = tl.arange(0, SIZE)[:, None], tl.arange(0, K), tl.arange(0, K // 32)[None, :]
+    x, y = tl.load(a + line * K + k[None, :]), tl.load(b + k[:, None] * SIZE + tl.arange(0, SIZE)[None, :])
+    of_a, of_b = tl.load(scale_a + line * (K // 32) + block), tl.load(scale_b + line * (K // 32) + block)
+    product = tl.dot_scaled(x, of_a, "e4m3", y, of_b, "e5m2")
+    tl.store(out + line * SIZE + tl.arange(0, SIZE)[None, :], product)
+
+
+@pytest.mark.parametrize("target", ["gfx950", "gfx1250"])
+def test_nan_check_names_what_a_scaled_product_makes_nans_of(target, on_gpu):
+    """An infinity times zero, or a scale that is a NaN: Triton gives the hardware the transposed product."""
+    on_gpu(target)
+    types = pytest.importorskip("ml_dtypes")
+    for what in ("product", "scale"):
+        a, b = np.ones((32, 128), types.float8_e4m3fn), np.full((128, 32), 2, types.float8_e5m2)
+        scales = [np.full((32, 4), 127, np.uint8) for _ in range(2)]
+        if what == "product":
+            a[3, 17], b[17, 9] = 0, np.inf
+        else:
+            scales[0][3, 2] = 255
+        out = np.zeros((32, 32), "f4")
+        luthier.triton.attach("nan_check")
+        try:
+            scaled[(1,)](a, b, *scales, out, SIZE=32, K=128)
+            (report,) = luthier.triton.last.reports
+        finally:
+            luthier.triton.detach("nan_check")
+        told = report.result
+        assert np.argwhere(np.isnan(out)).tolist() == ([[3, 9]] if what == "product" else [[3, n] for n in range(32)])
+        (made,) = told["made"][:1]
+        products = made["of"]["products"]
+        if what == "product":
+            assert products == [{"k": 17, "a": "inf", "b": "0", "scale_a": "1", "scale_b": "1"}]
+        else:
+            assert len(products) == 32 and {(p["a"], p["b"], p["scale_a"], p["scale_b"]) for p in products} == {
+                ("2", "1", "1", "nan")
+            }
+        assert made["of"]["accumulator"] is None and made["line"].startswith("test_triton_tools.py:")

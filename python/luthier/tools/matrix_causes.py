@@ -87,10 +87,11 @@ def causes(value: float, found: Sequence[Product], c: float, largest: float, roo
     if scaled := [p for p in found if any(s is not None and math.isnan(s) for s in (p.scale_a, p.scale_b))]:
         return scaled, False
     if math.isnan(value):
-        if nans := [p for p in found if math.isnan(p.value)]:
+        nans = [p for p in found if math.isnan(p.value)]
+        if nans or math.isnan(c):
             return nans, math.isnan(c)
         beyond = [p for p in found if abs(p.value) > room]
-        return beyond or list(found), math.isinf(c) or math.isnan(c)
+        return beyond or list(found), math.isinf(c)
     sign = math.copysign(1.0, value)
     beyond = [p for p in found if sign * p.value > largest]
     if beyond:
