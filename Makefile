@@ -4,7 +4,7 @@
 # make setup-rocm  Debian's ROCm as well, which `make test` runs HIP programs with
 # make setup-rocm7  ROCm 7 from Debian's experimental suite, in a folder of its own: nothing of the system changes
 # make setup-triton  Triton as well, whose kernels `make test` runs on the mock device
-# make setup-tests  what some tests look at results with: Chromium, CMake, what executes notebooks
+# make setup-tests  what some tests look at results with: Chromium, CMake, what executes notebooks, Perfetto's trace processor
 # make driver  python/luthier/driver: the libraries that put ROCm on mock GPUs, and tools over programs
 # make docs    target/site: the documentation as a site
 # make bench   how fast things are, beside LLVM on the same input
@@ -48,7 +48,7 @@ setup-rocm7:
 
 setup-triton: setup .venv/triton.txt
 
-setup-tests: setup .venv/notebooks.txt
+setup-tests: setup .venv/views.txt
 	@tools/system-packages chromium cmake
 
 driver: $(DRIVER)/libhsakmt.so.1 $(DRIVER)/libluthier-agent.so
@@ -67,8 +67,8 @@ system:
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement $@.new
 	mv $@.new $@
 
-.venv/notebooks.txt: pyproject.toml | .venv/requirements.txt
-	$(BIN)/python tools/requirements.py pyproject.toml notebook-tests > $@.new
+.venv/views.txt: pyproject.toml | .venv/requirements.txt
+	$(BIN)/python tools/requirements.py pyproject.toml view-tests > $@.new
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement $@.new
 	mv $@.new $@
 

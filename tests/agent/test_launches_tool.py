@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 import rocm
+import trace_processor
 
 import luthier as lt
 from luthier.agent.calls import Call
@@ -89,6 +90,23 @@ def test_launches_and_copies_have_their_streams(runtime, tmp_path):
     drawn = Counter(tracks[e["tid"]] for e in data["traceEvents"] if e["ph"] == "X")
     for n in range(1, 7):
         assert drawn[f"launches, stream {n}"] == 5 and drawn[f"copies, stream {n}"] == 10
+
+
+def test_perfettos_trace_processor_reads_the_timeline_of_a_program(tmp_path):
+    rocm.need()
+    tool = f"launches:perfetto={tmp_path / 'line.json'}"
+    done = lt.trace([rocm.hip("streams"), "several"], [tool], mock="gfx90a", capture=True)
+    assert done.status == 0, done.stderr
+    whole = next(told for told in done.results("launches") if "calls" in told)
+    (path,) = tmp_path.glob("line.*.json")
+    found = trace_processor.slices(path)
+    drawn = Counter(s["thread"] for s in found)
+    assert all(drawn[f"launches, stream {n}"] == 5 and drawn[f"copies, stream {n}"] == 10 for n in range(1, 7))
+    copies = [f"{copy['direction']}, {copy['bytes']:,} bytes" for copy in whole["copies"]]
+    names = [*(call["name"] for call in whole["calls"]), *copies, *(x["kernel"] for x in whole["launches"])]
+    assert Counter(s["name"] for s in found) == Counter(names)
+    assert all(s["dur"] >= 0 for s in found) and any(s["dur"] > 0 for s in found)
+    assert len(trace_processor.counters(path)) == 2 * len(whole["launches"])
 
 
 class Memory:

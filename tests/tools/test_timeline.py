@@ -8,6 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import trace_processor
 from tool_runs import every, watched
 
 import luthier as lt
@@ -60,6 +61,22 @@ def test_each_wave_comes_to_the_blocks_and_barriers_that_the_device_sees(name, t
         own = [b for b in blocks if (b["pid"], b["tid"]) == (wave["pid"], wave["tid"])]
         assert min(b["ts"] for b in own) >= wave["ts"]
         assert max(b["ts"] + b["dur"] for b in own) == pytest.approx(wave["ts"] + wave["dur"])
+
+
+def test_perfettos_trace_processor_reads_the_timeline(tmp_path):
+    path = tmp_path / "t.json"
+    told, _, kernel = watched("matmul", "gfx90a", lt.tools.load(f"timeline:perfetto={path}"))
+    events = json.loads(path.read_text())["traceEvents"]
+    tracks = {(e["pid"], e.get("tid"), e["name"]): e["args"]["name"] for e in events if e["ph"] == "M"}
+    drawn = Counter(
+        (tracks[e["pid"], None, "process_name"], tracks[e["pid"], e["tid"], "thread_name"], e["name"], round(1000 * e["dur"]))
+        for e in events
+        if e["ph"] == "X"
+    )
+    found = trace_processor.slices(path)
+    # It has times of whole nanoseconds.
+    assert Counter((s["process"], s["thread"], s["name"], s["dur"]) for s in found) == drawn
+    assert sum(s["name"] == kernel.name for s in found) == told["waves"] > 0
 
 
 def test_most_bounds_what_is_kept():
