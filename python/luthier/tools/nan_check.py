@@ -233,8 +233,9 @@ class NanCheck(MatrixHooks):
             for i, v in found.items()
         ]
         if rows:
-            headers = ("address", "instruction", "line", "NaN", "infinite", "made here", "denormal")
-            report.table("NaNs and infinities", rows, headers)
+            report.table(
+                "NaNs and infinities", rows, ("address", "instruction", "line", "NaN", "infinite", "made here", "denormal")
+            )
         else:
             report.table("NaNs and infinities", [("none", f"float instructions looked at: {len(self.watched)}")])
         headers = ("address", "instruction", "line", "workgroup", "wave", "lane", "element", "value", "of")

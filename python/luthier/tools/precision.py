@@ -174,11 +174,20 @@ class Precision(lt.Tool):
             )
             for i, t in sorted(found.items(), key=lambda item: (-item[1]["most digits"], -(item[1]["worst"] or 0)))
         ]
-        headers = ("address", "instruction", "line", "values", "mean error", "worst error", "cancelled", "most digits")
+        headers = (
+            "address",
+            "instruction",
+            "line",
+            "values",
+            "mean (ulp)",
+            "worst (ulp)",
+            "cancelled",
+            "most digits",
+        )
         report.table("precision", rows, headers)
         told = [(f"{f.rpartition('/')[2]}:{n}", *t.values()) for (f, n), t in lines.items()]
         report.table(
-            "by line", sorted(told, key=lambda row: (-row[3], -row[2])), ("line", "values", "worst error", "most digits")
+            "by line", sorted(told, key=lambda row: (-row[3], -row[2])), ("line", "values", "worst (ulp)", "most digits")
         )
         about = "worst error, in units of the last digit"
         report.column("error", {i.address: t["worst"] or 0.0 for i, t in found.items()}, unit="ulp", combine="max", about=about)

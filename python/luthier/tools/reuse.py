@@ -115,7 +115,7 @@ class Reuse(AccessTool):
             (f"{a:#x}", instrs[a].text, place_of(instrs[a]), t["uses"], t["first"], "" if t["median"] is None else t["median"])
             for a, t in by_instruction.items()
         ]
-        headers = ("address", "instruction", "line", "uses", "first", "median distance")
+        headers = ("address", "instruction", "line", "uses", "first", "median distance (lines)")
         report.table("by instruction", sorted(told_accesses, key=lambda row: -row[3]), headers)
         report.column("first uses", {a: t["first"] for a, t in by_instruction.items()}, unit="lines", about="lines new to their workgroup")  # fmt: skip
         if distances:
