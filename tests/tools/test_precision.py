@@ -142,5 +142,5 @@ def test_what_is_not_looked_at_is_listed():
     code, _, _ = launches("triton-softmax_f32", "gfx90a")
     tool = lt.tools.load("precision")
     lt.Device("gfx90a").load(code, tools=[tool])
-    texts = {i.opcode for i in code.instructions if i.address in tool.unseen}
+    texts = {i.opcode for i in tool.unseen}
     assert "v_exp_f32" in texts and not texts & {"v_mul_f32", "v_max_f32"}

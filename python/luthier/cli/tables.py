@@ -58,7 +58,7 @@ def show(title: str, headers: Sequence[str], rows: Sequence[tuple[Any, ...]]) ->
 def _text(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    return printable(str(value)).replace("\n", "\\n")
+    return "" if value is None else printable(str(value)).replace("\n", "\\n")
 
 
 def _narrow(widths: list[int], right: list[bool], room: int) -> None:

@@ -12,7 +12,7 @@ def html_table(title: str, headers: Sequence[str], rows: Iterable[Sequence[Any]]
 
     def cell(value: Any, tag: str = "td") -> str:
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        text = f"{value:,}" if number else str(value)
+        text = "" if value is None else f"{value:,}" if number else str(value)
         style = ' style="text-align:right"' if number else ""
         return f"<{tag}{style}>{html.escape(text)}</{tag}>"
 

@@ -83,7 +83,7 @@ class Precision(lt.Tool):
     def __init__(self) -> None:
         self.seen: set[int] = set()  # addresses of functions: kernels may share them
         self.watched: list[tuple[lt.Instruction, list[Operation], lt.DeviceArray, int]] = []
-        self.unseen: list[int] = []
+        self.unseen: list[lt.Instruction] = []
 
     @lt.hook
     def product(
@@ -124,7 +124,7 @@ class Precision(lt.Tool):
             if found:
                 looked_at.append((instr, found))
             if not complete:
-                self.unseen.append(instr.address)
+                self.unseen.append(instr)
         if not looked_at:
             return
         stats = lt.DeviceArray(lt.u64, _STATS * len(looked_at), name=f"errors.{kernel.name}")
@@ -159,7 +159,7 @@ class Precision(lt.Tool):
         report.result = {
             "instructions": as_json({i.address: told for i, told in found.items()}),
             "lines": {f"{file}:{line}": told for (file, line), told in lines.items()},
-            "not seen": [f"{address:#x}" for address in self.unseen],
+            "not seen": [f"{instr.address:#x}" for instr in self.unseen],
         }
         rows = [
             (
@@ -189,6 +189,9 @@ class Precision(lt.Tool):
         report.table(
             "by line", sorted(told, key=lambda row: (-row[3], -row[2])), ("line", "values", "worst (ulp)", "most digits")
         )
+        if self.unseen:
+            others = [(f"{i.address:#x}", i.text, place_of(i)) for i in self.unseen]
+            report.table("float arithmetic that was not looked at", others, ("address", "instruction", "line"))
         about = "worst error, in units of the last digit"
         report.column("error", {i.address: t["worst"] or 0.0 for i, t in found.items()}, unit="ulp", combine="max", about=about)
         report.column("digits", {i.address: t["most digits"] for i, t in found.items()}, unit="bits", combine="max", about="binary digits that cancel, at most")  # fmt: skip
