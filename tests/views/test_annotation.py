@@ -82,6 +82,16 @@ def test_files_are_chosen_by_name_and_others_are_refused(tmp_path):
     assert not (tmp_path / "a.pdf").exists()
 
 
+def test_what_two_tools_tell_alike_is_one_column():
+    code = lt.CodeObject.open(compiled.code_object("matmul"))
+    address = code.kernels[0].instructions[0].address
+    reports = [lt.Report(name) for name in ("a", "b", "c")]
+    for report, count in zip(reports, (4, 4, 5)):
+        report.column("executed", {address: count}, unit="waves")
+    annotation = lt.Annotation(code, columns=[column for report in reports for column in report.columns])
+    assert [column.values for column in annotation.columns] == [{address: 4}, {address: 5}]
+
+
 def test_findings_are_a_column(tmp_path):
     code = lt.CodeObject.open(compiled.code_object("vecadd", flags=("-g",)))
     short = [np.ones(64, "f4"), np.ones(64, "f4"), np.ones(32, "f4"), np.uint32(64)]

@@ -13,6 +13,7 @@ from browser import look, needs_chromium
 import luthier as lt
 from luthier.cli import main
 from luthier.reports.files import write_tables
+from luthier.views import report_page
 
 
 def run(tmp_path, *more: str) -> int:
@@ -120,3 +121,11 @@ def test_a_page_of_many_tools_and_runs_leads_to_each(tmp_path, capsys):
         assert f'<a href="#report-{n}">{heading}</a>' in text and f'<section id="report-{n}"><h2>{heading}</h2>' in text
     assert main(["report", files[1], "-o", str(page)]) == 0
     assert "<h2>coalescing</h2>" in page.read_text()
+
+
+def test_pages_have_addresses_as_such_and_say_where_there_is_nothing():
+    report = lt.Report("t")
+    report.table("a", [], ("name", "n"))
+    report.column("c", {0x1900: 6400}, unit="waves")
+    page = report_page.page([report], "t")
+    assert "0x1900" in page and "6,400" in page and ">none<" in page

@@ -52,6 +52,8 @@ def show(title: str, headers: Sequence[str], rows: Sequence[tuple[Any, ...]]) ->
         lines.append(" " + "-" * (sum(widths) + len(_GAP) * (count - 1)))
     for row in texts:
         lines += _lines(row, widths, right)
+    if headers and not texts:
+        lines.append(" none")
     print("\n".join(lines), end="\n\n")
 
 

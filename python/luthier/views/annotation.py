@@ -51,7 +51,7 @@ class Annotation:
         title: str | None = None,
     ):
         self.code_object = CodeObject.of(source)
-        self.columns = list(columns)
+        self.columns = _distinct(columns)
         self._kernels = None if kernels is None else [self.code_object.kernel(name).name for name in kernels]
         self._sources = dict(sources or {})
         program = self.code_object.program
@@ -200,6 +200,15 @@ class Annotation:
         import html
 
         return f'<iframe style="width:100%;height:640px;border:1px solid #8888" srcdoc="{html.escape(self.html())}"></iframe>'
+
+
+def _distinct(columns: Sequence[Column]) -> list[Column]:
+    """The columns; what several tools tell alike is there once."""
+    found: list[Column] = []
+    for column in columns:
+        if not any((c.title, c.unit, c.values) == (column.title, column.unit, column.values) for c in found):
+            found.append(column)
+    return found
 
 
 def tools_columns(reports: Iterable[Report]) -> list[Column]:
