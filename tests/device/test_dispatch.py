@@ -284,51 +284,8 @@ def test_waiting_for_each_other(target: str, threads: int) -> None:
     assert (sums == 6).all()
 
 
-INFO = """
-.amdgcn_target "amdgcn-amd-amdhsa--{target}"
-.text
-.globl k
-.p2align 8
-.type k,@function
-k:
-{body}
-  s_endpgm
-.size k, .-k
-.rodata
-.p2align 6
-.amdhsa_kernel k
-  .amdhsa_next_free_vgpr {vgprs}
-  .amdhsa_next_free_sgpr 24
-  .amdhsa_user_sgpr_kernarg_segment_ptr 1
-  .amdhsa_system_sgpr_workgroup_id_x 1
-  .amdhsa_system_sgpr_workgroup_info 1
-  {more}
-.end_amdhsa_kernel
-.amdgpu_metadata
----
-amdhsa.version: [1, 2]
-amdhsa.kernels:
-  - .name: k
-    .symbol: k.kd
-    .kernarg_segment_size: 8
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 0
-    .private_segment_fixed_size: 0
-    .wavefront_size: {wave}
-    .sgpr_count: 24
-    .vgpr_count: 8
-    .max_flat_workgroup_size: 1024
-    .args:
-      - {{.size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global}}
-...
-.end_amdgpu_metadata
-"""
-
-
 @pytest.mark.parametrize("target", ("gfx900", "gfx90a", "gfx942", "gfx1030", "gfx1100"))
 def test_the_workgroups_info(target: str, tmp_path) -> None:
-    import subprocess
-
     rdna = target.startswith("gfx1")
     body = """
   s_load_dwordx2 s[8:9], s[0:1], 0x0
@@ -340,12 +297,12 @@ def test_the_workgroups_info(target: str, tmp_path) -> None:
   s_add_u32 s8, s8, s10
   s_addc_u32 s9, s9, 0
   global_store_dword v1, v2, s[8:9]
+  s_endpgm
 """
-    more = ".amdhsa_accum_offset 8" if target in ("gfx90a", "gfx942") else ".amdhsa_wavefront_size32 1" if rdna else ""
-    text = INFO.format(target=target, body=body, vgprs=8, more=more, wave=32 if rdna else 64)
-    path = tmp_path / "info.hsaco"
-    command = ["clang-22", "-x", "assembler", "-target", "amdgcn-amd-amdhsa", f"-mcpu={target}", "-", "-o", str(path)]
-    subprocess.run(command, check=True, input=text.encode())
+    settings = [".amdhsa_system_sgpr_workgroup_id_x 1", ".amdhsa_system_sgpr_workgroup_info 1"]
+    settings += [".amdhsa_accum_offset 8"] if target in ("gfx90a", "gfx942") else []
+    text = compiled.kernel_in_assembly(target, body, 8, 24, *settings, wave=32 if rdna else 64)
+    path = compiled.assembled(text, target, tmp_path / "info.hsaco")
     out = np.zeros((2, 128), np.uint32)
     lt.Device(target).load(path).run("k", grid=228, block=128, args=[out], strict=True)
     lanes = 32 if rdna else 64

@@ -8,10 +8,10 @@ every order of summation gives the same sum.
 from __future__ import annotations
 
 import functools
-import subprocess
 import tempfile
 from pathlib import Path
 
+import compiled
 import numpy as np
 import pytest
 from formats import BF6, BF8, FP4, FP6, FP8, check_product, codes, from_bf16
@@ -33,7 +33,6 @@ def _source(operation: str, target: str, loaded: dict[int, int]) -> str:
     """A kernel that loads each lane's registers, carries out the operation and stores C's. ``loaded``: how many registers
     from one on, where it is not all of them."""
     lines = [
-        f'.amdgcn_target "amdgcn-amd-amdhsa--{target}"', ".text", ".globl k", ".p2align 8", ".type k,@function", "k:",
         "s_load_b256 s[4:11], s[0:1], 0x0", "s_load_b64 s[12:13], s[0:1], 0x20", "s_wait_kmcnt 0x0",
         "v_lshlrev_b32 v1, 6, v0", "v_lshlrev_b32 v2, 3, v0",
         # Scales of one, in two SGPRs.
@@ -44,41 +43,7 @@ def _source(operation: str, target: str, loaded: dict[int, int]) -> str:
             lines.append(f"global_load_b64 {_v(first + k, 2)}, v{1 if count > 2 else 2}, {pointer} offset:{4 * k}")
     lines += ["s_wait_loadcnt 0x0", operation, *["v_nop"] * 9]
     lines += [f"global_store_b128 v1, {_v(C + k, 4)}, s[8:9] offset:{4 * k}" for k in range(0, 16, 4)]
-    arguments = "".join(
-        f"      - {{.size: 8, .offset: {8 * k}, .value_kind: global_buffer, .address_space: global}}\n" for k in range(5)
-    )
-    return (
-        "\n".join(lines)
-        + f"""
-s_endpgm
-.size k, .-k
-.rodata
-.p2align 6
-.amdhsa_kernel k
-.amdhsa_user_sgpr_kernarg_segment_ptr 1
-.amdhsa_next_free_vgpr 96
-.amdhsa_next_free_sgpr 32
-.amdhsa_wavefront_size32 1
-.end_amdhsa_kernel
-.amdgpu_metadata
----
-amdhsa.version: [1, 2]
-amdhsa.kernels:
-  - .name: k
-    .symbol: k.kd
-    .kernarg_segment_size: 40
-    .group_segment_fixed_size: 0
-    .private_segment_fixed_size: 0
-    .kernarg_segment_align: 8
-    .wavefront_size: 32
-    .sgpr_count: 32
-    .vgpr_count: 96
-    .max_flat_workgroup_size: 32
-    .args:
-{arguments}...
-.end_amdgpu_metadata
-"""
-    )
+    return compiled.kernel_in_assembly(target, "\n".join([*lines, "s_endpgm"]), 96, 32, wave=32, pointers=5, most=32)
 
 
 @functools.cache
@@ -89,10 +54,7 @@ def _folder() -> tempfile.TemporaryDirectory:
 @functools.cache
 def _module(operation: str, target: str, loaded: tuple[tuple[int, int], ...]) -> lt.Module:
     name = f"{abs(hash((operation, target, loaded))):x}"
-    source, path = (Path(_folder().name) / f"{name}{end}" for end in (".s", ".hsaco"))
-    source.write_text(_source(operation, target, dict(loaded)))
-    command = ["clang-22", "-target", "amdgcn-amd-amdhsa", f"-mcpu={target}", "-x", "assembler", str(source), "-o", str(path)]
-    subprocess.run(command, check=True)
+    path = compiled.assembled(_source(operation, target, dict(loaded)), target, Path(_folder().name) / f"{name}.hsaco")
     return lt.Device(target).load(lt.CodeObject.open(path))
 
 

@@ -33,48 +33,9 @@ def assembly(target: str, sgprs: int, vgprs: int, body: str) -> str:
     lines += [f"v_xor_b32 v2, v2, v{n}" for n in range(3, vgprs)]
     lines += ["v_xor_b32 v2, s4, v2", "global_store_dword v1, v2, s[2:3]", "s_endpgm"]
     dynamic = int(target in TARGETS)
-    extra = [] if old else [".amdhsa_wavefront_size32 1"]
-    extra += [f".amdhsa_accum_offset {vgprs}"] if target == "gfx942" else []
-    text = "\n  ".join(lines)
-    settings = "\n  ".join(
-        [f".amdhsa_next_free_vgpr {vgprs}", f".amdhsa_next_free_sgpr {sgprs}", ".amdhsa_user_sgpr_kernarg_segment_ptr 1"]
-        + [f".amdhsa_uses_dynamic_stack {dynamic}", *extra]
-    )
-    return f"""
-.amdgcn_target "amdgcn-amd-amdhsa--{target}"
-.text
-.protected k
-.globl k
-.p2align 8
-.type k,@function
-k:
-  {text}
-.size k, .-k
-.rodata
-.p2align 6
-.amdhsa_kernel k
-  {settings}
-.end_amdhsa_kernel
-.amdgpu_metadata
----
-amdhsa.version: [1, 2]
-amdhsa.kernels:
-  - .name: k
-    .symbol: k.kd
-    .kernarg_segment_size: 8
-    .group_segment_fixed_size: 0
-    .private_segment_fixed_size: 0
-    .kernarg_segment_align: 8
-    .wavefront_size: {64 if old else 32}
-    .sgpr_count: {sgprs}
-    .vgpr_count: {vgprs}
-    .max_flat_workgroup_size: 1024
-    .uses_dynamic_stack: {str(bool(dynamic)).lower()}
-    .args:
-      - {{.size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global}}
-...
-.end_amdgpu_metadata
-"""
+    settings = [f".amdhsa_uses_dynamic_stack {dynamic}"] + ([f".amdhsa_accum_offset {vgprs}"] if target == "gfx942" else [])
+    more = f".uses_dynamic_stack: {str(bool(dynamic)).lower()}"
+    return compiled.kernel_in_assembly(target, "\n".join(lines), vgprs, sgprs, *settings, wave=64 if old else 32, more=more)
 
 
 class Base(lt.Tool):

@@ -16,14 +16,7 @@ WORDS = 128
 
 def assembly(target: str, body: str) -> str:
     """A kernel of 16 registers; its descriptor says that 8 of them are VGPRs. Each lane stores v[6:9]."""
-    return f"""
-.amdgcn_target "amdgcn-amd-amdhsa--{target}"
-.text
-.protected k
-.globl k
-.p2align 8
-.type k,@function
-k:
+    text = f"""
   s_load_dwordx2 s[2:3], s[0:1], 0x0
   v_lshlrev_b32 v1, 4, v0
   v_mov_b32 v6, v0
@@ -35,34 +28,8 @@ k:
   v_add_u32 v8, v8, v9
   global_store_dwordx4 v1, v[6:9], s[2:3]
   s_endpgm
-.size k, .-k
-.rodata
-.p2align 6
-.amdhsa_kernel k
-  .amdhsa_next_free_vgpr 16
-  .amdhsa_next_free_sgpr 16
-  .amdhsa_accum_offset 8
-  .amdhsa_user_sgpr_kernarg_segment_ptr 1
-.end_amdhsa_kernel
-.amdgpu_metadata
----
-amdhsa.version: [1, 2]
-amdhsa.kernels:
-  - .name: k
-    .symbol: k.kd
-    .kernarg_segment_size: 8
-    .group_segment_fixed_size: 0
-    .private_segment_fixed_size: 0
-    .kernarg_segment_align: 8
-    .wavefront_size: 64
-    .sgpr_count: 16
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 256
-    .args:
-      - {{.size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global}}
-...
-.end_amdgpu_metadata
 """
+    return compiled.kernel_in_assembly(target, text, 16, 16, ".amdhsa_accum_offset 8", most=256)
 
 
 class Sums(lt.Tool):

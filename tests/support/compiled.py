@@ -51,6 +51,37 @@ def assembly(source: str, target: str, level: str = "O2") -> str:
     return subprocess.run(command, check=True, input=source, capture_output=True, text=True).stdout
 
 
+def kernel_in_assembly(
+    target: str,
+    body: str,
+    vgprs: int,
+    sgprs: int,
+    *settings: str,
+    wave: int = 64,
+    pointers: int = 1,
+    most: int = 1024,
+    more: str = "",
+) -> str:
+    """The kernel ``k`` whose instructions are ``body``, as assembly. It takes pointers to global memory, by ``s[0:1]``. ``settings`` are more
+    lines of its descriptor, ``most`` the most work-items of a workgroup, ``more`` a line of its metadata."""
+    settings = (
+        f".amdhsa_next_free_vgpr {vgprs}", f".amdhsa_next_free_sgpr {sgprs}", ".amdhsa_user_sgpr_kernarg_segment_ptr 1",
+        *([".amdhsa_wavefront_size32 1"] if wave == 32 else []), *settings,
+    )  # fmt: skip
+    arguments = [f"{{.size: 8, .offset: {8 * n}, .value_kind: global_buffer, .address_space: global}}" for n in range(pointers)]
+    return "\n".join(
+        [
+            f'.amdgcn_target "amdgcn-amd-amdhsa--{target}"', ".text", ".protected k", ".globl k", ".p2align 8", ".type k,@function", "k:",
+            body, ".size k, .-k", ".rodata", ".p2align 6", ".amdhsa_kernel k", *settings, ".end_amdhsa_kernel",
+            ".amdgpu_metadata", "---", "amdhsa.version: [1, 2]", "amdhsa.kernels:", "  - .name: k", "    .symbol: k.kd",
+            f"    .kernarg_segment_size: {8 * pointers}", "    .kernarg_segment_align: 8", "    .group_segment_fixed_size: 0",
+            "    .private_segment_fixed_size: 0", f"    .wavefront_size: {wave}", f"    .sgpr_count: {sgprs}",
+            f"    .vgpr_count: {vgprs}", f"    .max_flat_workgroup_size: {most}", *([f"    {more}"] if more else []), "    .args:",
+            *(f"      - {argument}" for argument in arguments), "...", ".end_amdgpu_metadata", "",
+        ]
+    )  # fmt: skip
+
+
 def assembled(text: str, target: str, out: Path) -> Path:
     """The code object of assembly."""
     command = ["clang-22", "-target", "amdgcn-amd-amdhsa", f"-mcpu={target}", "-x", "assembler", "-", "-o", str(out)]
