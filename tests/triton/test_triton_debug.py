@@ -80,6 +80,22 @@ def line_of(text: str) -> str:
 
 
 @pytest.mark.parametrize("target", TARGETS)
+def test_blocks_are_refused_in_weak_memory_where_it_is_not_known_what_a_load_saw(on_gpu, target):
+    on_gpu(target, schedule="weak:33:pct:0")
+    x, out = np.arange(300, dtype="f4"), np.zeros(300, "f4")
+    with luthier.triton.debug(scale[(3,)], x, out, 300, BLOCK=128) as stage:
+        stage.break_at(line_of("tl.store(out + at, v * 2.0"))
+        stop = stage.resume()
+        for look in (stage.blocks, lambda line: stage.elements(line, "x")):
+            with pytest.raises(lt.ArgumentError, match="in weak memory it is not known what a load saw: give a schedule without"):
+                look(line_of("v = tl.load(x + at, mask"))
+        assert stage.last == stop
+        while stage.resume().why != "over":
+            pass
+    np.testing.assert_array_equal(out, 2 * x + 1)
+
+
+@pytest.mark.parametrize("target", TARGETS)
 def test_a_line_of_python_stops_the_programs_that_the_condition_is_about(on_gpu, target):
     on_gpu(target)
     x, out = np.arange(300, dtype="f4"), np.zeros(300, "f4")

@@ -166,7 +166,7 @@ impl Code {
     }
     /// Whether it matters to others when a wave comes to an instruction: in weak memory that of waits and caches does, too.
     pub(crate) fn meets(&self, inst: &Inst) -> bool {
-        meets(inst) || self.probing.weak && Mark::of(inst).is_some()
+        meets(inst) || self.probing.weak && Mark::of(inst).is_some_and(Mark::meets)
     }
     pub(crate) fn probing(&self) -> &Probing {
         &self.probing

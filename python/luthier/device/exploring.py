@@ -25,9 +25,9 @@ class How:
     usual order at most ``preemptions`` times) or ``"usual"``: by order as far as half of the schedules go, and, where that
     is not all, the other half by priorities.
 
-    With ``weak``, memory answers as weakly as caches and stores under way let it, by the same seeds: loads that may look
-    into a cache may have old values, stores arrive late and out of order, as far as LLVM's memory models and the
-    waits and cache instructions of the kernel allow it. All schedules are by priorities then.
+    With ``weak``, memory answers as weakly as caches and what is under way let it, by the same seeds: loads that may look
+    into a cache may have old values, loads, atomics and stores may be done late and out of order, as far as LLVM's memory
+    models and the waits and cache instructions of the kernel allow it. All schedules are by priorities then.
     """
 
     by: str = "usual"
@@ -58,6 +58,7 @@ _WHY = {
     "cache": "the cache that it looked into still held that, and had not been invalidated since",
     "scalar-cache": "the scalar cache still held that, and had not been invalidated since",
     "passed": "it overtook an earlier load of its wave, which the wave had not waited for",
+    "late": "the load was done late, behind that store of its own wave, which had not waited for it",
     "under-way": "the store had not arrived: its wave had not waited for it, or not written it back",
 }
 
@@ -81,16 +82,18 @@ class Access:
 
 @dataclass(frozen=True)
 class StaleRead:
-    """A load that had an older value than another wave had stored, and that store."""
+    """A load that had an older value than another wave had stored, and that store; or one that was done late (``why`` is
+    ``"late"``), and the store of its own wave that was done before it."""
 
     load: Access
     store: Access
     address: int
-    #: ``"cache"``, ``"scalar-cache"``, ``"passed"`` or ``"under-way"``.
+    #: ``"cache"``, ``"scalar-cache"``, ``"passed"``, ``"late"`` or ``"under-way"``.
     why: str
 
     def __str__(self) -> str:
-        return f"{self.load} read {self.address:#x} as it was before {self.store}: {_WHY[self.why]}"
+        when = "behind" if self.why == "late" else "as it was before"
+        return f"{self.load} read {self.address:#x} {when} {self.store}: {_WHY[self.why]}"
 
 
 @dataclass

@@ -9,6 +9,7 @@ use crate::report::FindingKind;
 use crate::wave::{Row, Wave};
 
 /// Where the lanes access memory.
+#[derive(Clone)]
 pub struct Addresses {
     pub lane: [u64; 64],
     /// Lanes that access memory.
@@ -58,6 +59,17 @@ pub struct Rows {
 /// Performs the action on all lanes of `at.mask`.
 pub fn perform(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> Flow {
     let _passage = notice::device(w, action, rows, at);
+    now(w, action, rows, at)
+}
+
+/// The same of a whole instruction, whose registers nothing looks at before they are waited for: in weak memory a load or an
+/// atomic may be put off until then.
+pub fn issue(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> Flow {
+    let (_passage, is_late) = notice::issue(w, action, rows, at);
+    if is_late { Flow::Next } else { now(w, action, rows, at) }
+}
+
+fn now(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> Flow {
     w.has_stored |= !matches!(action, Action::Load(_));
     if at.stride == 4 && at.mask != 0 && whole_words(w, action, rows, at) {
         return Flow::Next;

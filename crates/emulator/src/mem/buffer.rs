@@ -11,7 +11,7 @@ use super::access::{self, Addresses, Rows};
 use super::engine::{self, Engine};
 use super::flat::{Encoded, bytewise};
 use super::tensor::Piece;
-use super::{Action, Transfer, buffer_range, ds, global_words, lanes};
+use super::{Action, Transfer, buffer_range, ds, global_words, lanes, notice};
 use crate::error::FaultKind;
 use crate::observe;
 use crate::op::{Flow, Op};
@@ -254,6 +254,9 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
         && extra & LDS == 0
     {
         let outside = exec & !(at.mask | odd);
+        if outside != 0 {
+            notice::fill(w, rows);
+        }
         if let Action::Load(transfer) = action
             && transfer != Transfer::Words
         {
@@ -280,7 +283,7 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
     }
     let mut flow = Flow::Next;
     if at.mask != 0 {
-        flow = access::perform(w, action, rows, &at);
+        flow = access::issue(w, action, rows, &at);
     }
     if flow == Flow::Next && odd != 0 {
         flow = bytewise(w, action, rows, odd, |lane, byte| {

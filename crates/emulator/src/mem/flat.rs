@@ -113,7 +113,7 @@ pub fn global(w: &mut Wave, op: &Op) -> Flow {
     if encoded.extra() & buffer::LDS != 0 {
         return buffer::to_lds(w, op, encoded.action(), at);
     }
-    access::perform(w, encoded.action(), rows_of(op, encoded), &at)
+    access::issue(w, encoded.action(), rows_of(op, encoded), &at)
 }
 
 pub(super) fn global_addresses(w: &Wave, op: &Op, out: &mut [u64; 64]) {
@@ -160,13 +160,13 @@ pub fn flat(w: &mut Wave, op: &Op) -> Flow {
         strict.flat_lanes(exec & !shared, shared, !w.generation.is_gfx9_family());
     }
     if shared | private == 0 {
-        return access::perform(w, encoded.action(), rows_of(op, encoded), &at);
+        return access::issue(w, encoded.action(), rows_of(op, encoded), &at);
     }
     let rows = rows_of(op, encoded);
     at.mask = exec & !(shared | private);
     let mut flow = Flow::Next;
     if at.mask != 0 {
-        flow = access::perform(w, encoded.action(), rows, &at);
+        flow = access::issue(w, encoded.action(), rows, &at);
     }
     if flow == Flow::Next && private != 0 {
         let base = if global_scratch { scratch_base(w) } else { 0 };

@@ -27,11 +27,14 @@ impl Semantics for Words {
         let encoded = Encoded(op.imm2);
         let Some(places) = places(w, op, encoded) else { return flat::global(w, op) };
         let rows = Rows { dst: op.dst, data: op.src[1], words: encoded.words() };
-        let _passage = w.is_watched.then(|| {
+        let noticed = w.is_watched.then(|| {
             let mut at = Addresses { lane: [0; 64], mask: w.exec(), stride: 4 };
             flat::global_addresses(w, op, &mut at.lane);
-            notice::device(w, encoded.action(), rows, &at)
+            notice::issue(w, encoded.action(), rows, &at)
         });
+        if matches!(noticed, Some((_, true))) {
+            return Flow::Next;
+        }
         transfer(w, encoded, rows, &places);
         Flow::Next
     }

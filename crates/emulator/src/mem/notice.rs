@@ -43,6 +43,24 @@ pub fn device(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> stric
     passage
 }
 
+/// The same of an instruction whose registers nothing looks at before they are waited for, and whether it is put off.
+#[inline(always)]
+pub fn issue(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> (strict::Passage, bool) {
+    if !w.is_watched {
+        return (strict::Passage::default(), false);
+    }
+    let passage = strict::device(w, action, rows, at);
+    observe::device(w, action, rows, at);
+    (passage, weak::issue(w, action, rows, at))
+}
+
+/// Registers are about to be written at once, as if they had been loaded.
+pub fn fill(w: &mut Wave, rows: Rows) {
+    if w.is_watched {
+        weak::overwrites(w, rows);
+    }
+}
+
 /// An access whose bytes lie apart: `place` gives each one's address.
 pub fn bytes(w: &mut Wave, action: Action, rows: Rows, mask: u64, place: &dyn Fn(usize, u32) -> u64) {
     if w.is_watched {

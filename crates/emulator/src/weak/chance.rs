@@ -1,4 +1,4 @@
-//! What is left to chance, by a seed: when stores arrive, since when lines are held, and how long.
+//! What is left to chance, by a seed: when stores arrive and late loads are done, since when lines are held, and how long.
 
 use super::Time;
 use crate::schedule::Numbers;
@@ -21,13 +21,15 @@ enum Age {
 
 pub struct Chance {
     numbers: Numbers,
+    /// About how many events it takes until one of the late loads and atomics is done; none if none is late.
+    lateness: Option<u64>,
     delay: Delay,
     age: Age,
     /// Lines are dropped now and then, not only where the kernel says so.
     drops: bool,
 }
 
-/// Stores under way at most.
+/// Stores, or late loads, under way at most.
 const MOST: usize = 1 << 12;
 
 impl Chance {
@@ -35,7 +37,23 @@ impl Chance {
     pub fn new(seed: u64) -> Chance {
         let delay = [Delay::About(3), Delay::None, Delay::About(12), Delay::About(400)][(seed % 4) as usize];
         let age = [Age::Any, Age::Oldest, Age::Any, Age::Youngest][(seed / 4 % 4) as usize];
-        Chance { numbers: Numbers::new(seed), delay, age, drops: seed / 16 % 2 == 1 }
+        let lateness = [None, Some(64), Some(4), Some(64)][(seed / 32 % 4) as usize];
+        Chance { numbers: Numbers::new(seed), lateness, delay, age, drops: seed / 16 % 2 == 1 }
+    }
+
+    /// Whether a load or an atomic is late.
+    pub fn is_late(&mut self) -> bool {
+        self.lateness.is_some() && self.numbers.below(4) != 0
+    }
+
+    /// Which of some late ones is done now, if one is.
+    pub fn does(&mut self, count: usize) -> Option<usize> {
+        match self.lateness {
+            _ if count == 0 => None,
+            _ if count > MOST => Some(0),
+            None => None,
+            Some(events) => (self.numbers.below(events) == 0).then(|| self.which(count)),
+        }
     }
 
     pub fn delivers_at_once(&self) -> bool {

@@ -22,17 +22,24 @@ pub enum Mark {
     /// What is not modelled in more detail (images, formats, LDS filled from memory, scalar stores): all stores arrive before, and
     /// it sees memory as it is.
     Other,
-    /// A wait, for stores or for other things.
-    Wait { stores: bool },
+    /// A wait, for stores, for loads or for other things.
+    Wait { stores: bool, loads: bool },
     /// A barrier, or global wave sync.
     Meet,
     /// Caches are written back, or lines of them dropped.
     Control { back: bool, drops: u8 },
     /// The scalar cache is invalidated.
     Constants,
+    /// The wave ends.
+    End,
 }
 
 impl Mark {
+    /// Whether other waves may see when a wave comes to it.
+    pub fn meets(self) -> bool {
+        self != Mark::End
+    }
+
     pub fn of(inst: &Inst) -> Option<Mark> {
         let (info, op) = (inst.info(), inst.info().op());
         let generation = info.mode.target().generation();
@@ -46,10 +53,14 @@ impl Mark {
         if matches!(op, Op::SDcacheInv | Op::SDcacheInvVol) {
             return Some(Mark::Constants);
         }
+        if matches!(op, Op::SEndpgm | Op::SEndpgmSaved | Op::SEndpgmOrderedPsDone) {
+            return Some(Mark::End);
+        }
         let counters = || Wait::of_instruction(inst).bounds().map(|(counter, _)| counter);
         if counters().next().is_some() || op == Op::SWaitIdle {
             let of_stores = if generation.is_gfx9_family() { Counter::Vm } else { Counter::Vs };
-            return Some(Mark::Wait { stores: op == Op::SWaitIdle || counters().any(|counter| counter == of_stores) });
+            let waits_for = |which| op == Op::SWaitIdle || counters().any(|counter| counter == which);
+            return Some(Mark::Wait { stores: waits_for(of_stores), loads: waits_for(Counter::Vm) });
         }
         if info.flags.contains(Flags::BARRIER) || op.is_gws() {
             return Some(Mark::Meet);

@@ -13,6 +13,8 @@ pub enum Why {
     ScalarCache,
     /// It was done before a load that its wave issued earlier, and had not waited for.
     Passed,
+    /// The load was done late: behind a store of its own wave that follows it. (That one is the store that is told.)
+    Late,
     /// The store had not arrived: its wave had not waited for it, or not written it back.
     UnderWay,
 }
@@ -23,6 +25,7 @@ impl Why {
             Why::Cache => "cache",
             Why::ScalarCache => "scalar-cache",
             Why::Passed => "passed",
+            Why::Late => "late",
             Why::UnderWay => "under-way",
         }
     }

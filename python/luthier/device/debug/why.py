@@ -130,7 +130,10 @@ class Explainer:
         event, at, pc, exec = last
         instruction = self.stage.lines.instruction(pc)
         assert instruction is not None
-        value = self._value(id, name, lane, event + 1)
+        # In weak memory a load may bring its value later; who asks here has waited for it.
+        is_late = self.stage.is_weak and instruction.is_load
+        seen = self.stage.core.event_of(*id, retired) if is_late else event + 1
+        value = self._value(id, name, lane, self.here if seen is None else seen)
         facts: dict[str, Any] = {"event": event, "wave": id, "pc": pc, "text": instruction.text, "line": self._line(pc)}
         key = (id, name, lane, at)
         if key in self._told:
