@@ -35,6 +35,10 @@ PROGRAMS = {
     "write_write": Program((("W x 1", "W x 2"), ("W x 3",))),
     "writes_crossed": Program((("W x 1", "F", "W y 2"), ("W y 1", "F", "W x 2"))),
     "write_read": Program((("W x 1", "R x"), ("W x 2",))),
+    "read_write": Program((("R x", "W x 1"), ("W x 2",))),
+    "overwritten": Program((("W x 2", "F", "W y 1"), ("R y", "F", "W x 1")), ("acq_rel",)),
+    "written_and_read": Program((("W x 1", "F", "W y 1"), ("W y 2", "F", "R x"))),
+    "passed_on": Program((("W x 1",), ("R x", "F", "W y 1"), ("R y", "F", "R x")), ("acq_rel",)),
 }
 
 

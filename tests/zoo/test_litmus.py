@@ -14,7 +14,7 @@ from luthier.replay import Case, Explored, Way, explore, record
 
 TARGETS = ("gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201")
 #: Schedules in which every outcome is seen.
-ENOUGH = {"independent_reads": 1000}
+ENOUGH = {"independent_reads": 1000, "passed_on": 1000}
 #: Schedules in which each planted fault is found.
 FEW = 8
 PLACES = (("agent", False), ("workgroup", False), ("workgroup", True))
