@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+import cli
 import pytest
 import rocm
 import trace_processor
@@ -90,6 +91,13 @@ def test_launches_and_copies_have_their_streams(runtime, tmp_path):
     drawn = Counter(tracks[e["tid"]] for e in data["traceEvents"] if e["ph"] == "X")
     for n in range(1, 7):
         assert drawn[f"launches, stream {n}"] == 5 and drawn[f"copies, stream {n}"] == 10
+
+
+def test_the_command_line_draws_the_timeline_of_a_program(tmp_path):
+    rocm.need()
+    cli.succeeds("trace", "--mock", "gfx90a", "--perfetto", str(tmp_path / "line.json"), "--", str(rocm.hip("kernels")), "lds")
+    (path,) = tmp_path.glob("line.*.json")
+    check_trace_events(json.loads(path.read_text()))
 
 
 def test_perfettos_trace_processor_reads_the_timeline_of_a_program(tmp_path):

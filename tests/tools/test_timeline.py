@@ -6,12 +6,14 @@ import json
 import re
 from collections import Counter
 
+import compiled
 import numpy as np
 import pytest
 import trace_processor
 from tool_runs import every, watched
 
 import luthier as lt
+from luthier.cli import main
 
 pytest.importorskip("pyarrow")
 
@@ -87,3 +89,13 @@ def test_most_bounds_what_is_kept():
 def test_without_blocks_there_are_waves_and_barriers_alone():
     told, seen, _ = watched("matmul", "gfx1100", lt.tools.load("timeline:blocks=no"))
     assert told["blocks"] == {} and told["barriers"] and told["waves"] == seen.waves
+
+
+def test_the_command_line_draws_the_timeline(tmp_path, capsys):
+    path = tmp_path / "t.json"
+    given = [a for init in ("arange", "ones", "zeros") for a in ("--arg", f"buf:f32[256]={init}")]
+    command = ["run", str(compiled.code_object("vecadd")), "--kernel", "vecadd", "--grid", "256", "--block", "256"]
+    assert main([*command, *given, "--arg", "u32=256", "--perfetto", str(path)]) == 0
+    assert sum(s["name"] == "vecadd" for s in trace_processor.slices(path)) == 4
+    assert main([*command, "--perfetto", "a,b.json"]) == 2
+    assert "cannot have a comma" in capsys.readouterr().err

@@ -19,6 +19,7 @@ from ..base.signals import Terminated, end, raise_on_termination
 from ..base.text import printable
 from ..errors import LuthierError
 from . import case_parsers, debug_parsers
+from .perfetto import add_perfetto
 
 _STRICT_KINDS = "--strict-kinds"
 
@@ -169,6 +170,7 @@ def build_parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--tool", metavar="TOOL", action="append", default=[], help="NAME[:option=value,...] or FILE.py[:CLASS][:...]"
     )
+    add_perfetto(run, "timeline", "the kernel's waves")
     run.add_argument(
         "--select",
         action="append",
@@ -290,6 +292,7 @@ def build_parser() -> argparse.ArgumentParser:
     trace.add_argument(
         "--tool", action="append", default=[], metavar="T", help="a tool, or FILE.py[:CLASS], for kernels as they are launched"
     )
+    add_perfetto(trace, "launches", "launches, copies and calls")
     trace.add_argument(
         "--select",
         action="append",
