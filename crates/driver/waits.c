@@ -1,7 +1,7 @@
-// Preloaded for a runtime that waits by polling (ROCm 7's, below libdtif.so): whoever waits for a signal sleeps in the driver
-// until the signal has what is waited for, and asks the runtime then. The driver hears of signals that have handlers or that
-// the host changes, of these handlers' runs, and of the runtime's own threads. A process that ends waits for the handlers
-// that are due. Where the driver is not loaded, all is as without this.
+// Preloaded for a runtime that waits by polling (ROCm 7's, below libdtif.so): what waits for a signal sleeps in the driver
+// until the signal has what is waited for, and asks the runtime then. The driver hears of signals that have handlers, or that
+// the program makes, looks at or changes, of runs of handlers, and of the runtime's own threads. A process that ends waits
+// for the handlers that are due. Where the driver is not loaded, all is as without this.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -15,6 +15,7 @@ typedef struct {
 } signal_t;
 typedef void driver_wait(uint64_t, int, int64_t, uint64_t);
 typedef void driver_signal(uint64_t);
+typedef void driver_changes(uint64_t, int64_t);
 typedef uint64_t driver_handled(uint64_t, int, int64_t);
 typedef void driver_handler_ends(uint64_t, int);
 typedef void driver_thread(int);
@@ -22,7 +23,8 @@ typedef void driver_settle(void);
 typedef void driver_reminder(void (*)(void));
 
 static driver_wait *sleep_until;
-static driver_signal *handler_begins, *changed, *destroyed;
+static driver_signal *handler_begins, *changed, *destroyed, *made, *seen;
+static driver_changes *changes;
 static driver_handled *handled;
 static driver_handler_ends *handler_ends;
 static driver_settle *settle;
@@ -44,8 +46,11 @@ static bool has_driver(void) {
     driver_reminder *reminder = (driver_reminder *)dlsym(driver, "luthierReminder");
     changed = (driver_signal *)dlsym(driver, "luthierChanged");
     destroyed = (driver_signal *)dlsym(driver, "luthierDestroyed");
+    changes = (driver_changes *)dlsym(driver, "luthierChanges");
+    made = (driver_signal *)dlsym(driver, "luthierMade");
+    seen = (driver_signal *)dlsym(driver, "luthierSeen");
     poller = (driver_thread *)dlsym(driver, "luthierPoller");
-    if (!sleep_until || !handled || !handler_begins || !handler_ends || !changed || !destroyed || !poller || !settle ||
+    if (!sleep_until || !handled || !handler_begins || !handler_ends || !changed || !destroyed || !changes || !made || !seen || !poller || !settle ||
         !reminder)
         return false;
     reminder(remind);
@@ -67,16 +72,31 @@ static void *of_runtime(const char *name) {
         static __typeof__(&name) real;                                                                   \
         if (real == NULL) real = NEXT(name);                                                             \
         if (has_driver()) sleep_until(signal.handle, condition, value, timeout);                         \
-        return real(signal, condition, value, timeout, state);                                           \
+        int64_t now = real(signal, condition, value, timeout, state);                                    \
+        if (has_driver()) seen(signal.handle);                                                           \
+        return now;                                                                                      \
     }
 WAITS(hsa_signal_wait_scacquire)
 WAITS(hsa_signal_wait_relaxed)
 WAITS(hsa_signal_wait_acquire)
 
+#define LOOKS(name)                                                                                      \
+    int64_t name(signal_t signal) {                                                                      \
+        static __typeof__(&name) real;                                                                   \
+        if (real == NULL) real = NEXT(name);                                                             \
+        int64_t now = real(signal);                                                                      \
+        if (has_driver()) seen(signal.handle);                                                           \
+        return now;                                                                                      \
+    }
+LOOKS(hsa_signal_load_relaxed)
+LOOKS(hsa_signal_load_scacquire)
+LOOKS(hsa_signal_load_acquire)
+
 #define CHANGES(name)                                                                                    \
     void name(signal_t signal, int64_t value) {                                                          \
         static __typeof__(&name) real;                                                                   \
         if (real == NULL) real = NEXT(name);                                                             \
+        if (has_driver()) changes(signal.handle, value);                                                 \
         real(signal, value);                                                                             \
         if (has_driver()) changed(signal.handle);                                                        \
     }
@@ -90,16 +110,18 @@ CHANGES(hsa_signal_silent_store_screlease)
     int64_t name(signal_t signal, int64_t value) {                                                       \
         static __typeof__(&name) real;                                                                   \
         if (real == NULL) real = NEXT(name);                                                             \
+        if (has_driver()) changes(signal.handle, value);                                                 \
         int64_t old = real(signal, value);                                                               \
-        if (has_driver()) changed(signal.handle);                                                        \
+        if (has_driver()) changed(signal.handle), seen(signal.handle);                                   \
         return old;                                                                                      \
     }
 #define COMPARES(name)                                                                                   \
     int64_t name(signal_t signal, int64_t expected, int64_t value) {                                     \
         static __typeof__(&name) real;                                                                   \
         if (real == NULL) real = NEXT(name);                                                             \
+        if (has_driver()) changes(signal.handle, value);                                                 \
         int64_t old = real(signal, expected, value);                                                     \
-        if (has_driver()) changed(signal.handle);                                                        \
+        if (has_driver()) changed(signal.handle), seen(signal.handle);                                   \
         return old;                                                                                      \
     }
 // Each of them with every order of memory; the last three are the names of HSA 1.0.
@@ -162,6 +184,23 @@ static void remind(void) {
 // The loader ends what is preloaded before HIP, whose destructors take apart what its handlers use.
 __attribute__((destructor)) static void end(void) {
     if (!inside && has_driver()) settle();
+}
+
+// Two ways to make a signal; one that more processes see is another's, too.
+int hsa_signal_create(int64_t value, uint32_t count, const void *consumers, signal_t *signal) {
+    static __typeof__(&hsa_signal_create) real;
+    if (real == NULL) real = NEXT(hsa_signal_create);
+    int status = real(value, count, consumers, signal);
+    if (status == 0 && has_driver()) made(signal->handle);
+    return status;
+}
+
+int hsa_amd_signal_create(int64_t value, uint32_t count, const void *consumers, uint64_t attributes, signal_t *signal) {
+    static __typeof__(&hsa_amd_signal_create) real;
+    if (real == NULL) real = NEXT(hsa_amd_signal_create);
+    int status = real(value, count, consumers, attributes, signal);
+    if (status == 0 && has_driver() && !(attributes & 2 /* IPC */)) made(signal->handle);
+    return status;
 }
 
 int hsa_signal_destroy(signal_t signal) {

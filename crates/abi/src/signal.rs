@@ -4,6 +4,10 @@
 
 use std::sync::atomic::AtomicI64;
 
+/// Kinds of signals whose value is the address of a doorbell.
+pub const DOORBELL: i64 = -1;
+pub const OLD_DOORBELL: i64 = -2;
+
 /// `amd_signal_t`.
 #[repr(C, align(64))]
 pub struct Signal {

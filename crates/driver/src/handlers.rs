@@ -15,9 +15,10 @@ use std::time::{Duration, Instant};
 /// How often a process that ends looks whether its handlers have run.
 const LOOK: Duration = Duration::from_micros(50);
 
-/// How often handlers are looked at, and for how long one is due when it is taken to be lost.
+/// How often handlers are looked at, and for how long one is due when it is taken to be lost: longer than a thread waits for
+/// its turn on a busy machine, as a rule.
 const PACE: Duration = Duration::from_millis(10);
-const LONG: Duration = Duration::from_millis(50);
+const LONG: Duration = Duration::from_millis(500);
 
 /// HSA's condition of a signal's value.
 pub fn holds(value: i64, condition: c_int, wanted: i64) -> bool {
@@ -101,11 +102,12 @@ impl Handlers {
         number
     }
 
-    /// The runtime calls it.
-    pub fn begins(&self, number: u64) {
-        if let Some(handler) = self.lock().handlers.get_mut(&number) {
-            handler.runs = true;
-        }
+    /// The runtime calls it. Gives its signal.
+    pub fn begins(&self, number: u64) -> Option<u64> {
+        let mut all = self.lock();
+        let handler = all.handlers.get_mut(&number)?;
+        handler.runs = true;
+        Some(handler.signal)
     }
 
     /// It has returned, or the runtime has refused it; the runtime calls it again or does not.
@@ -241,14 +243,14 @@ mod tests {
         let lost = |value: i64, at: u64| handlers.has_lost(start + Duration::from_millis(at), |_| Some(value));
         assert!(!lost(0, 0));
         let one = handlers.add(SIGNAL, 2, 1);
-        assert!(!lost(0, 20) && !lost(0, 60) && !lost(1, 71) && !lost(0, 82) && !lost(0, 131));
-        assert!(lost(0, 142) && !lost(0, 143) && !lost(0, 160) && lost(0, 220));
+        assert!(!lost(0, 20) && !lost(0, 510) && !lost(1, 521) && !lost(0, 532) && !lost(0, 1031));
+        assert!(lost(0, 1042) && !lost(0, 1043) && !lost(0, 1060) && !lost(0, 1550) && lost(0, 1570));
         let two = handlers.add(SIGNAL, 2, 1);
         handlers.begins(two);
-        assert!(!lost(0, 240) && !lost(0, 300));
+        assert!(!lost(0, 1590) && !lost(0, 2200));
         handlers.ends(two, false);
-        assert!(!lost(0, 320) && lost(0, 380));
+        assert!(!lost(0, 2220) && lost(0, 2730));
         handlers.ends(one, false);
-        assert!(!lost(0, 500) && !lost(0, 600));
+        assert!(!lost(0, 2800) && !lost(0, 3500));
     }
 }

@@ -15,6 +15,7 @@
 //! | [`memory`] | blocks, which GPU sees them, sharing them between processes |
 //! | [`events`], [`polling`] | what threads sleep on, of runtimes that wait for interrupts and of those that poll |
 //! | [`handlers`] | handlers of signals, which a process that ends waits for |
+//! | [`order`] | what orders launches and copies, and which nothing orders |
 //! | [`queue`] | AQL and SDMA queues: their packets, signals, scratch memory, errors |
 //! | [`gpu`], [`code`] | one mock GPU, and the code objects that are loaded on it |
 //! | [`clock`], [`log`], [`report`] | time, lines on standard error, what they say |
@@ -44,6 +45,7 @@ pub mod handlers;
 pub mod heard;
 pub mod log;
 pub mod memory;
+pub mod order;
 pub mod polling;
 pub mod queue;
 pub mod report;

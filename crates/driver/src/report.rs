@@ -46,7 +46,11 @@ pub fn place(f: &Finding, near: impl Fn(u64) -> String) -> Option<String> {
     // Addresses in LDS are offsets.
     let in_memory = matches!(
         f.kind,
-        FindingKind::OutOfBounds | FindingKind::UseAfterFree | FindingKind::MemoryRace | FindingKind::UndefinedMemory
+        FindingKind::OutOfBounds
+            | FindingKind::UseAfterFree
+            | FindingKind::MemoryRace
+            | FindingKind::UndefinedMemory
+            | FindingKind::LaunchRace
     );
     f.address.filter(|_| in_memory).map(near)
 }
@@ -66,6 +70,7 @@ pub fn finding(launch: u64, of_program: bool, f: &Finding, place: Option<&str>) 
     let other = f.other.as_ref().map(|o| {
         let which = match f.kind {
             FindingKind::Hazard => "the first one is".to_owned(),
+            FindingKind::LaunchRace => "the other is".to_owned(),
             FindingKind::UndefinedLds | FindingKind::UndefinedMemory => format!("it was read by wave {}", o.wave),
             _ => format!("the other is wave {}", o.wave),
         };

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
+use luthier_emulator::FindingKind;
+
 use crate::abi::Status;
 use crate::account::Account;
 use crate::code;
@@ -11,6 +13,7 @@ use crate::events::{self, Events};
 use crate::gpu::Gpu;
 use crate::log::{log, say};
 use crate::memory::Memory;
+use crate::order::Order;
 use crate::queue::{self, Queues};
 use crate::runtime;
 
@@ -21,6 +24,8 @@ pub struct State {
     /// By node, those that are GPUs.
     gpus: Vec<Arc<Gpu>>,
     pub queues: Queues,
+    /// What orders launches and copies, if strict mode looks for that.
+    pub order: Arc<Option<Order>>,
     opened: AtomicU32,
 }
 
@@ -41,8 +46,10 @@ impl State {
         let events = Arc::new(Events::new(mailboxes));
         let nodes = (0..config.nodes()).filter(|&node| config.is_gpu(node));
         let account = Arc::new(Account::of_environment());
-        let gpus = nodes.map(|node| Arc::new(Gpu::new(&memory, &events, &account, node))).collect();
-        Ok(State { config, memory, events, gpus, queues: Queues::default(), opened: AtomicU32::new(0) })
+        let wanted = config.strict.kinds().is_some_and(|kinds| kinds.contains(FindingKind::LaunchRace.into()));
+        let order = Arc::new(wanted.then(Order::default));
+        let gpus = nodes.map(|node| Arc::new(Gpu::new(&memory, &events, &account, &order, node))).collect();
+        Ok(State { config, memory, events, gpus, queues: Queues::default(), order, opened: AtomicU32::new(0) })
     }
 
     /// # Errors

@@ -44,7 +44,7 @@ pub enum Strict {
 }
 
 impl Strict {
-    pub(crate) fn kinds(self) -> Option<Kinds> {
+    pub fn kinds(self) -> Option<Kinds> {
         match self {
             Strict::Off => None,
             Strict::On => Some(Kinds::USUAL),
@@ -327,6 +327,7 @@ impl Device {
                 schedule: launch.schedule.clone(),
                 stop: Arc::default(),
                 strict,
+                footprint: false,
                 watch,
                 prints,
                 gws,

@@ -167,4 +167,5 @@ pub use poison::{Dead, Poison};
 pub use pool::pool;
 pub use report::{Extent, Finding, FindingKind, Kinds, LaunchReport, Observed, OtherParty, Reached, SourceFrame};
 pub use schedule::{Pct, Schedule};
+pub use strict::race::footprint::{Conflict, Footprint, Touched};
 pub use watchdog::Progress;

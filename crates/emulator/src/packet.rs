@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
+use luthier_isa::Decoder;
 use luthier_loader::{EntryState, KernelDescriptor};
 
 use crate::code::{Code, Key};
@@ -20,11 +21,12 @@ use crate::launch::Strict;
 use crate::memory::Memory;
 use crate::probe::Probing;
 use crate::program::Program;
-use crate::report::LaunchReport;
+use crate::report::{LaunchReport, SourceFrame};
 use crate::sched::{self, Outcome};
 use crate::schedule::Schedule;
 use crate::shared::{Shared, Terms};
 use crate::strict::Looks;
+use crate::translate::MAX_SIZE;
 
 /// One launch, all of it in the host's memory.
 #[derive(Clone, Debug)]
@@ -44,6 +46,8 @@ pub struct Packet {
     pub lds: u32,
     pub private: u32,
     pub strict: Strict,
+    /// The report is to have what the launch touches of device memory.
+    pub footprint: bool,
     /// All workgroups are under way together; the launch comes alone.
     pub cooperative: bool,
     /// How its waves take turns; not one where each turn is a choice.
@@ -59,6 +63,16 @@ pub struct Packet {
 pub struct Identity {
     pub name: String,
     pub module: Option<ModuleId>,
+}
+
+/// Where an instruction is, for people.
+#[derive(Clone, Debug, Default)]
+pub struct Spot {
+    /// Within its code object.
+    pub pc: u64,
+    pub text: String,
+    pub source: Vec<SourceFrame>,
+    pub original_pc: Option<u64>,
 }
 
 /// A launch that several threads work on.
@@ -127,7 +141,10 @@ impl Device {
         let memory = Arc::clone(&shared.memory);
         let facts = Facts::of(self.target());
         let (mode, limits) = (facts.mode(&packet.descriptor), facts.registers(&packet.descriptor));
-        let key = Key { mode, limits, looks: packet.strict.kinds().map(Looks::of), apart: false, weak: false };
+        let races = shared.races.clone().filter(|_| packet.footprint);
+        let footprint = if packet.footprint { Looks::FOOTPRINT } else { Looks::empty() };
+        let looks = packet.strict.kinds().map(|kinds| Looks::of(kinds) | footprint);
+        let key = Key { mode, limits, looks, apart: false, weak: false };
         let code = self.code(key, || Probing { strict: key.looks, poison: self.poison(), watch: None, weak: false });
         let (done, panicked) = run(shared, code, epoch, packet.cooperative);
         if panicked {
@@ -151,8 +168,29 @@ impl Device {
             report.waves = outcomes.iter().map(|o| o.waves).sum();
         }
         report.would_end = memory.end_noted();
+        report.footprint = races.map(|races| races.footprint(packet.entry));
         report.seconds = start.elapsed().as_secs_f64();
         Ok(report)
+    }
+
+    /// Where the instruction at an address is, of a kernel with this descriptor, which is of a module.
+    pub fn spot(&self, module: Option<ModuleId>, kernel: &KernelDescriptor, pc: u64) -> Spot {
+        let module = module.and_then(|id| self.module(id).ok());
+        let others = self.modules();
+        let owner = module.iter().chain(&others).find(|module| module.span.contains(&pc));
+        let (original_pc, source) = owner.map_or_else(Default::default, |owner| owner.locate(pc));
+        let memory = self.memory().renewed();
+        let mut bytes = [0; MAX_SIZE as usize];
+        let left = memory.find(pc).map_or(0, |allocation| allocation.end() - pc).min(MAX_SIZE) as usize;
+        let read = memory.read(pc, &mut bytes[..left]).is_ok();
+        let inst =
+            read.then(|| Decoder::new(Facts::of(self.target()).mode(kernel)).decode(&bytes[..left]).ok()).flatten();
+        Spot {
+            pc: module.map_or(pc, |module| module.place(pc)),
+            text: inst.map(|inst| inst.to_string()).unwrap_or_default(),
+            source,
+            original_pc,
+        }
     }
 
     fn shared(&self, packet: &Packet, memory: Memory) -> Result<Shared, EmuError> {
@@ -187,6 +225,7 @@ impl Device {
                 schedule: packet.schedule.turns().clone(),
                 stop: Arc::clone(&packet.stop),
                 strict: packet.strict.kinds(),
+                footprint: packet.footprint,
                 watch: None,
                 prints: None,
                 gws: Arc::clone(self.gws()),

@@ -1,6 +1,7 @@
 //! What a launch reports.
 
 use crate::observe::Observation;
+use crate::strict::race::footprint::Footprint;
 
 /// What strict mode found wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -37,6 +38,8 @@ pub enum FindingKind {
     UndefinedLdsRead,
     /// A value of device memory that nothing has written decides something.
     UndefinedMemory,
+    /// Two launches, or a launch and a copy, access the same bytes, one of them writing, and nothing orders the two.
+    LaunchRace,
 }
 
 bitflags::bitflags! {
@@ -67,7 +70,7 @@ impl From<FindingKind> for Kinds {
 }
 
 impl FindingKind {
-    pub const ALL: [FindingKind; 16] = [
+    pub const ALL: [FindingKind; 17] = [
         FindingKind::OutOfBounds,
         FindingKind::UndefinedRegister,
         FindingKind::UndefinedLds,
@@ -84,6 +87,7 @@ impl FindingKind {
         FindingKind::LdsBounds,
         FindingKind::UndefinedLdsRead,
         FindingKind::UndefinedMemory,
+        FindingKind::LaunchRace,
     ];
     /// The kind with this name.
     pub fn from_name(name: &str) -> Option<FindingKind> {
@@ -108,6 +112,7 @@ impl FindingKind {
             FindingKind::LdsBounds => "lds-bounds",
             FindingKind::UndefinedLdsRead => "undefined-lds-read",
             FindingKind::UndefinedMemory => "undefined-memory",
+            FindingKind::LaunchRace => "launch-race",
         }
     }
 }
@@ -171,7 +176,7 @@ pub struct Finding {
     pub message: String,
     /// In which lanes besides.
     pub extent: Extent,
-    /// Of a race: who else has a part in it. Of a hazard: the first of the instructions. Of undefined LDS and memory: the read.
+    /// Of a race: who else has a part in it, if that is no copy. Of a hazard: the first of the instructions. Of undefined LDS and memory: the read.
     pub other: Option<OtherParty>,
     /// In an instrumented code object: where the instruction is in the original.
     pub original_pc: Option<u64>,
@@ -215,6 +220,8 @@ pub struct LaunchReport {
     /// Of a packet in strict mode: the address of the first access that would have ended the launch without it, if there is
     /// one, whatever findings are wanted.
     pub would_end: Option<u64>,
+    /// Of a packet that asks for it: what it has touched of device memory.
+    pub footprint: Option<Footprint>,
 }
 
 /// What a watched launch did. Addresses are the code object's.

@@ -76,6 +76,8 @@ pub struct Terms {
     pub schedule: Schedule,
     pub stop: Arc<AtomicBool>,
     pub strict: Option<Kinds>,
+    /// It is to be told what the launch touches of device memory.
+    pub footprint: bool,
     pub watch: Option<Watch>,
     pub prints: Option<PrintBuffer>,
     pub gws: Arc<Gws>,
@@ -89,7 +91,8 @@ impl Shared {
     /// # Errors
     /// A cooperative launch has too many workgroups, or there is no memory left.
     pub fn new(device: &Device, terms: Terms) -> Result<Shared, EmuError> {
-        let Terms { dispatch, mut memory, cooperative, schedule, stop, strict, watch, prints, gws, alone } = terms;
+        let Terms { dispatch, mut memory, cooperative, schedule, stop, strict, footprint, watch, prints, gws, alone } =
+            terms;
         let waves = u64::from(dispatch.waves(dispatch.workgroup.iter().product::<u32>())).max(1);
         let scratch_slot = dispatch.wave_scratch() * waves;
         let groups: u64 = dispatch.groups().iter().map(|&n| u64::from(n)).product();
@@ -116,7 +119,7 @@ impl Shared {
             0 => 0,
             total => memory.allocate(total, true).ok_or(EmuError::OutOfMemory(total))?,
         };
-        let races = races(&dispatch, strict, workers, &memory);
+        let races = races(&dispatch, strict, footprint, workers, &memory);
         let together = cooperative.then(|| (groups, dispatch.all_waves()));
         let memory = Arc::new(memory);
         let caches = caches(&schedule, &dispatch, &memory, scratch..scratch + scratch_slot * slots);
@@ -168,7 +171,7 @@ impl Shared {
             caches: caches(schedule, &self.dispatch, &self.memory, scratch),
             stop: Arc::default(),
             strict: self.strict,
-            races: races(&self.dispatch, self.strict, self.workers, &self.memory),
+            races: races(&self.dispatch, self.strict, false, self.workers, &self.memory),
             watch: self.watch.clone(),
             watchdog: self.watchdog.again(),
             done: Arc::default(),
@@ -204,12 +207,18 @@ fn within(dispatch: &Dispatch) -> Within {
 }
 
 /// What a launch on `threads` threads needs to look for races in device memory, if it is to.
-fn races(dispatch: &Dispatch, strict: Option<Kinds>, workers: usize, memory: &Memory) -> Option<Arc<Races>> {
+fn races(
+    dispatch: &Dispatch,
+    strict: Option<Kinds>,
+    footprint: bool,
+    workers: usize,
+    memory: &Memory,
+) -> Option<Arc<Races>> {
     let (generation, within) = (dispatch.facts.generation(), within(dispatch));
     let waves = dispatch.waves(dispatch.workgroup.iter().product());
     let asks = |kind: FindingKind| strict.is_some_and(|kinds| kinds.contains(kind.into()));
     let wanted = asks(FindingKind::MemoryRace) || within.waits && waves > 1 && asks(FindingKind::MissingWait);
-    (wanted && dispatch.all_waves() > 1)
+    (wanted && dispatch.all_waves() > 1 || footprint)
         .then(|| Races::new(dispatch.groups(), waves, writes_back(generation), within, workers))
         .map(|races| Arc::new(races.but_for(memory.rings())))
 }

@@ -18,7 +18,7 @@ use crate::strict::{self, Checked, Looks};
 use crate::wave::{Registers, Wave};
 
 /// The longest encoding in bytes.
-const MAX_SIZE: u64 = 20;
+pub const MAX_SIZE: u64 = 20;
 
 impl Code {
     /// The block that starts at a place, of the memory of a wave.

@@ -38,7 +38,7 @@ def finding_text(finding: Mapping[str, Any]) -> str:
     other = finding["other"]
     if other is not None:
         reads = dict.fromkeys(("undefined-lds", "undefined-memory"), f"it was read by wave {other['wave']}")
-        names = {"hazard": "the first one is", **reads}
+        names = {"hazard": "the first one is", "launch-race": "the other is", **reads}
         which = names.get(finding["kind"], f"the other is wave {other['wave']}")
         at += f"; {which} at pc {other['pc']:#x} ({other['text']}){_line(other)}"
     if finding.get("source_text"):

@@ -79,6 +79,11 @@ KINDS = {
         "Two waves access the same bytes of device memory, one of them writes, and nothing orders the two accesses.",
         "Order them by a barrier, by atomics with release and acquire, or by two launches.",
     ),
+    "launch-race": Kind(
+        "Race between launches",
+        "Two launches, or a launch and a copy, access the same bytes, one of them writes, and nothing orders the two.",
+        "Put both on one stream, have the second one's stream wait for an event behind the first, or synchronise in between.",
+    ),
     "buffer-range": Kind(
         "Offset beyond an unsized buffer",
         "A buffer access has an offset below zero, or one that has wrapped: the hardware loads zeros and drops stores.",

@@ -35,7 +35,7 @@ def other(finding: Mapping[str, Any]) -> str | None:
     if party is None:
         return None
     reads = dict.fromkeys(("undefined-lds", "undefined-memory"), f"wave {party['wave']} read it with")
-    names = {"hazard": "the first instruction is", **reads}
+    names = {"hazard": "the first instruction is", "launch-race": "the other is", **reads}
     name = names.get(finding["kind"], f"the other is wave {party['wave']} with")
     frames = chain(party)
     place = f" at {shown(frames[0])}" if frames else f" at pc {party['pc']:#x}"

@@ -64,9 +64,12 @@ pub unsafe extern "C" fn hsaKmtAvailableMemory(node: u32, bytes: *mut u64) -> St
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn hsaKmtFreeMemory(memory: *mut c_void, _size: u64) -> Status {
+pub extern "C" fn hsaKmtFreeMemory(memory: *mut c_void, size: u64) -> Status {
     with(|s| {
         log!(s.config, "{memory:?} is freed");
+        if let Some(order) = s.order.as_ref() {
+            order.freed(&(address(memory)..address(memory).saturating_add(size)));
+        }
         s.memory.free(address(memory))
     })
 }

@@ -1,15 +1,17 @@
 //! What `waits.c` calls, which stands before the runtime's functions for signals; none of it is hsakmt.h's.
 
 use std::ffi::c_int;
-use std::sync::atomic::AtomicI64;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use luthier_abi::Signal;
+use luthier_abi::{Signal, signal};
 
 use super::newer::has_newer_structures;
 use crate::handlers::{self, HANDLERS};
 use crate::log::log;
-use crate::{polling, state};
+use crate::order::Order;
+use crate::polling;
+use crate::state::{self, State};
 
 /// The longest that a process which ends waits for handlers: one of them may wait for what never comes.
 const LONGEST: Duration = Duration::from_secs(2);
@@ -44,7 +46,9 @@ pub extern "C" fn luthierHandled(signal: u64, condition: c_int, wanted: i64) -> 
 /// The runtime calls this handler.
 #[unsafe(no_mangle)]
 pub extern "C" fn luthierHandlerBegins(number: u64) {
-    HANDLERS.begins(number);
+    if let (Some(signal), Some((_, order))) = (HANDLERS.begins(number), ordered()) {
+        order.seen(signal);
+    }
 }
 
 /// It has returned, or the runtime has refused it; the runtime calls it again or does not.
@@ -72,6 +76,47 @@ pub extern "C" fn luthierSettle() {
     HANDLERS.settle(LONGEST, |signal| state.signal(signal));
 }
 
+/// The host is about to give a signal this value: of a doorbell, the index of the last packet that is there.
+///
+/// # Safety
+/// The signal is one of the runtime's, and lives.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn luthierChanges(signal: u64, value: i64) {
+    let Some((state, order)) = ordered() else { return };
+    let at: *const Signal = std::ptr::with_exposed_provenance(signal as usize);
+    // SAFETY: the caller's promise. A doorbell's has an address where others have their value, which never changes.
+    match unsafe { (&raw const (*at).kind).read_volatile() } {
+        signal::DOORBELL | signal::OLD_DOORBELL => {
+            // SAFETY: as above.
+            let doorbell = unsafe { &(*at).value }.load(Ordering::Relaxed);
+            state.queues.rings(doorbell as u64, value as u64);
+        }
+        _ => order.changes(signal),
+    }
+}
+
+/// The program has made a signal.
+#[unsafe(no_mangle)]
+pub extern "C" fn luthierMade(signal: u64) {
+    if let Some((_, order)) = ordered() {
+        order.made(signal);
+    }
+}
+
+/// The program has looked at a signal.
+#[unsafe(no_mangle)]
+pub extern "C" fn luthierSeen(signal: u64) {
+    if let Some((_, order)) = ordered() {
+        order.seen(signal);
+    }
+}
+
+/// What orders launches, if that is looked for.
+fn ordered() -> Option<(&'static State, &'static Order)> {
+    let state = state::get().ok()?;
+    Some((state, state.order.as_ref().as_ref()?))
+}
+
 /// The host has changed a signal.
 #[unsafe(no_mangle)]
 pub extern "C" fn luthierChanged(signal: u64) {
@@ -81,6 +126,9 @@ pub extern "C" fn luthierChanged(signal: u64) {
 #[unsafe(no_mangle)]
 pub extern "C" fn luthierDestroyed(signal: u64) {
     HANDLERS.destroyed(signal);
+    if let Some((_, order)) = ordered() {
+        order.destroyed(signal);
+    }
 }
 
 /// This thread is one of the runtime's own, from its beginning to its end.

@@ -9,6 +9,7 @@ use super::{PACKET, Queue, Step, dispatch, fault, pm4, signal};
 use crate::clock;
 use crate::log::log;
 use crate::memory::Access;
+use crate::order::Ticket;
 
 /// Why a packet cannot be done.
 pub enum Trouble {
@@ -55,12 +56,23 @@ pub fn step(queue: &Queue) -> Step {
     // SAFETY: as above; with a valid header the packet is ours.
     unsafe { std::ptr::copy_nonoverlapping(header.cast(), given.0.as_mut_ptr(), given.0.len()) };
     let start = clock::nanoseconds();
+    let is_barrier = given.0[1] & 1 != 0;
+    let mut ticket = None;
     let done = match of {
-        kind::DISPATCH => dispatch::run(queue, &given, address),
-        kind::BARRIER_AND | kind::BARRIER_OR => barrier(queue, &given.read(), of == kind::BARRIER_OR),
+        kind::DISPATCH => {
+            ticket = queue.ticket(Some(index), is_barrier);
+            dispatch::run(queue, &given, address, ticket.as_ref())
+        }
+        kind::BARRIER_AND | kind::BARRIER_OR => {
+            let waited = barrier(queue, &given.read(), of == kind::BARRIER_OR);
+            waited.map(|signals| ticket = waits(queue, index, is_barrier, &signals))
+        }
         kind::VENDOR => match given.format() {
             format::PM4_IB => pm4::run(queue, &given.read()),
-            format::BARRIER_VALUE => barrier_value(queue, &given.read()),
+            format::BARRIER_VALUE => {
+                let waited = barrier_value(queue, &given.read());
+                waited.map(|signal| ticket = waits(queue, index, is_barrier, &[signal]))
+            }
             other => {
                 Err(Trouble::Error(code::VENDOR_FORMAT, format!("a vendor's packet of format {other} is unknown")))
             }
@@ -72,37 +84,52 @@ pub fn step(queue: &Queue) -> Step {
             // SAFETY: as above.
             unsafe { &*header }.store(u16::from(kind::INVALID), Ordering::Release);
             queue.set_read_index(index.wrapping_add(1));
+            queue.done(ticket, given.completion_signal());
             match signal::complete(&queue.gpu, given.completion_signal(), start) {
                 Ok(()) => Step::Done,
                 Err(access) => fault::memory(queue, access, "its completion signal"),
             }
         }
-        Err(Trouble::Blocked) => Step::Blocked,
-        Err(Trouble::Stopped | Trouble::Reported) => Step::Dead,
-        Err(Trouble::Access(access, what)) => fault::memory(queue, access, what),
-        Err(Trouble::Error(code, what)) => fault::queue_error(queue, code, &what),
+        Err(trouble) => {
+            if let (Some(order), Some(ticket)) = (queue.gpu.order(), ticket) {
+                order.drops(&ticket);
+            }
+            match trouble {
+                Trouble::Blocked => Step::Blocked,
+                Trouble::Stopped | Trouble::Reported => Step::Dead,
+                Trouble::Access(access, what) => fault::memory(queue, access, what),
+                Trouble::Error(code, what) => fault::queue_error(queue, code, &what),
+            }
+        }
     }
 }
 
-/// Up to five signals: all of them, or one, must be zero.
-fn barrier(queue: &Queue, packet: &Barrier, any: bool) -> Result<(), Trouble> {
-    let (mut pending, mut passed) = (0, 0);
+/// A packet has waited for signals.
+fn waits(queue: &Queue, index: u64, is_barrier: bool, signals: &[u64]) -> Option<Ticket> {
+    let (order, mut ticket) = (queue.gpu.order()?, queue.ticket(Some(index), is_barrier)?);
+    signals.iter().for_each(|&signal| order.waited(&mut ticket, signal));
+    Some(ticket)
+}
+
+/// Up to five signals: all of them, or one, must be zero. Gives those that are.
+fn barrier(queue: &Queue, packet: &Barrier, any: bool) -> Result<Vec<u64>, Trouble> {
+    let (mut pending, mut passed) = (0, Vec::new());
     for handle in packet.signals.into_iter().filter(|&handle| handle != 0) {
         match signal::value(&queue.gpu, handle) {
-            Ok(0) => passed += 1,
+            Ok(0) => passed.push(handle),
             Ok(_) => pending += 1,
             Err(access) => return Err(Trouble::Access(access, "a signal that it waits for")),
         }
     }
-    if pending == 0 || any && passed != 0 {
+    if pending == 0 || any && !passed.is_empty() {
         log!(queue.gpu.config(), "queue {}: barrier-{} passes", queue.id, if any { "or" } else { "and" });
-        return Ok(());
+        return Ok(passed);
     }
     Err(Trouble::Blocked)
 }
 
-/// A signal whose bits compare to a number.
-fn barrier_value(queue: &Queue, packet: &BarrierValue) -> Result<(), Trouble> {
+/// A signal whose bits compare to a number. Gives the signal.
+fn barrier_value(queue: &Queue, packet: &BarrierValue) -> Result<u64, Trouble> {
     let BarrierValue { signal: handle, value: wanted, mask, condition, .. } = *packet;
     let value = signal::value(&queue.gpu, handle);
     let value = value.map_err(|access| Trouble::Access(access, "the signal that it waits for"))? & mask;
@@ -121,5 +148,5 @@ fn barrier_value(queue: &Queue, packet: &BarrierValue) -> Result<(), Trouble> {
         return Err(Trouble::Blocked);
     }
     log!(queue.gpu.config(), "queue {}: barrier-value passes", queue.id);
-    Ok(())
+    Ok(handle)
 }

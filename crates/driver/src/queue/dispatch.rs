@@ -13,10 +13,10 @@ use luthier_loader::descriptor::Generation;
 
 use super::aql::{Trouble, code};
 use super::watch::Patience;
-use super::{Queue, blit, fault, signal};
-use crate::account::Told;
+use super::{Queue, blit, fault, signal, told};
 use crate::card;
 use crate::log::{log, say};
+use crate::order::Ticket;
 
 /// What the packet processor asks for in the queue's error signal.
 const NEED_SCRATCH: [(u32, i64); 2] = [(64, 1), (32, 0x400)];
@@ -30,7 +30,7 @@ pub struct Launch {
     pub object: u64,
 }
 
-pub fn run(queue: &Queue, given: &luthier_abi::Packet, address: u64) -> Result<(), Trouble> {
+pub fn run(queue: &Queue, given: &luthier_abi::Packet, address: u64, ticket: Option<&Ticket>) -> Result<(), Trouble> {
     let gpu = &queue.gpu;
     let packet::Dispatch { workgroup, grid, private, group: lds, kernel_object: object, kernarg, .. } = given.read();
     let workgroup = workgroup.map(u32::from);
@@ -78,6 +78,7 @@ pub fn run(queue: &Queue, given: &luthier_abi::Packet, address: u64) -> Result<(
             strict if of_program => strict,
             strict => strict.without(FindingKind::UndefinedMemory),
         },
+        footprint: ticket.is_some(),
         // Alone, a workgroup waits for no other; so does the kernel that sets up global wave sync.
         cooperative: queue.cooperative.load(Ordering::Relaxed) && groups > 1,
         schedule: gpu.config().schedule.clone(),
@@ -104,7 +105,7 @@ pub fn run(queue: &Queue, given: &luthier_abi::Packet, address: u64) -> Result<(
     {
         account.checked();
     }
-    let report = match result {
+    let mut report = match result {
         Ok(report) => report,
         Err(error) => return Err(stopped(queue, number, &error)),
     };
@@ -116,14 +117,13 @@ pub fn run(queue: &Queue, given: &luthier_abi::Packet, address: u64) -> Result<(
         gpu.codes.identify(gpu, object).name
     );
     for finding in report.findings.iter().filter(|f| crate::report::is_news(of_program, f)) {
-        let near = |address| gpu.view.memory.describe(address, gpu.view.node);
-        let place = crate::report::place(finding, near);
-        let line = crate::report::finding(number, of_program, finding, place.as_deref());
-        let told = Told { gpu: gpu.number(), launch: number, finding, place: place.as_deref(), line: &line };
-        let kept = gpu.account().is_some_and(|account| account.finding(&told));
-        if !(kept && gpu.config().keep_findings) {
-            say(&line);
-        }
+        told::tell(gpu, number, of_program, finding);
+    }
+    if let (Some(ticket), Some(footprint)) = (ticket, report.footprint.take()) {
+        let Identity { name, module } = gpu.codes.identify(gpu, object);
+        let (own, descriptor) = (Arc::clone(gpu), descriptor);
+        let spot = Arc::new(move |pc| own.device.spot(module, &descriptor, pc));
+        told::touched(queue, ticket, footprint, name, Some((number, of_program)), Some(spot));
     }
     if let Some(address) = report.would_end {
         // What strict mode has seen of it is said; the program ends as it does without.

@@ -7,6 +7,7 @@ mod fault;
 mod pm4;
 mod sdma;
 mod signal;
+mod told;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use luthier_abi::{Queue as AmdQueue, packet};
 use crate::abi::{QueueResource, Status, queue_type};
 use crate::gpu::Gpu;
 use crate::memory::Kept;
+use crate::order::{Order, Ticket};
 use watch::{Patience, Watch};
 
 pub use blit::{Blit, Blits};
@@ -68,6 +70,8 @@ pub struct Queue {
     /// Has global wave sync: all workgroups of its kernels run together.
     cooperative: AtomicBool,
     watch: Watch,
+    /// Its number among those whose order is looked at.
+    line: Option<usize>,
     /// Read and write index of a queue that has none of its own.
     _indices: Box<[AtomicU64; 2]>,
     _kept: Vec<Kept>,
@@ -127,6 +131,18 @@ impl Queue {
                 Step::Blocked => patience.for_signals(),
                 Step::Dead => self.suspended.store(true, Ordering::Release),
             }
+        }
+    }
+
+    /// A packet comes to its turn, if order is looked at.
+    fn ticket(&self, index: Option<u64>, barrier: bool) -> Option<Ticket> {
+        Some(self.gpu.order()?.begin(self.line?, index, barrier))
+    }
+
+    /// It is done, which its signal says next.
+    fn done(&self, ticket: Option<Ticket>, signal: u64) {
+        if let (Some(order), Some(ticket)) = (self.gpu.order(), ticket) {
+            order.ends(ticket, signal);
         }
     }
 
@@ -217,6 +233,7 @@ impl Queues {
             suspended: AtomicBool::new(false),
             cooperative: AtomicBool::new(false),
             watch: Watch::default(),
+            line: gpu.order().map(Order::add_queue),
             _indices: indices,
             _kept: kept,
         });
@@ -244,6 +261,9 @@ impl Queues {
         thread.thread().unpark();
         // It has nothing to say; what went wrong in it was said.
         thread.join().unwrap_or(());
+        if let (Some(order), Some(line)) = (queue.gpu.order(), queue.line) {
+            order.end_queue(line);
+        }
         Ok(())
     }
 
@@ -267,6 +287,18 @@ impl Queues {
     pub fn make_cooperative(&self, id: u64, cooperative: bool) -> Result<(), Status> {
         self.get(id)?.cooperative.store(cooperative, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// The program is about to ring for packets up to an index, at this address.
+    pub fn rings(&self, doorbell: u64, index: u64) {
+        let Some(doorbells) = self.doorbells.get() else { return };
+        let first = std::ptr::from_ref(&doorbells[0]).addr() as u64;
+        let id = doorbell.wrapping_sub(first) / size_of::<AtomicU64>() as u64;
+        if let Ok(queue) = self.get(id)
+            && let (Some(order), Some(line)) = (queue.gpu.order(), queue.line)
+        {
+            order.rings(line, index);
+        }
     }
 
     /// # Errors

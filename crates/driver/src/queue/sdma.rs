@@ -1,11 +1,13 @@
 //! SDMA: queues of copies, fills and what keeps them in order.
 
 use luthier_abi::Signal;
+use luthier_emulator::Footprint;
 use luthier_isa::Generation;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::blit::{Place, Plan, Source, carry_out};
-use super::{Queue, Step, fault};
+use super::{Queue, Step, fault, told};
 use crate::clock;
 use crate::log::log;
 use crate::memory::Access;
@@ -82,7 +84,9 @@ fn run(queue: &Queue, w: &[u32; DWORDS], read: u64) -> Result<u64, Trouble> {
     match (op, sub) {
         (NOP, _) => Ok(1 + u64::from(w[0] >> 16 & 0x3fff)),
         (COPY, LINEAR) => {
-            copy(queue, wide(3), wide(5), u64::from(w[1] & 0x3fff_ffff) + 1)?;
+            let (from, to, size) = (wide(3), wide(5), u64::from(w[1] & 0x3fff_ffff) + 1);
+            let touches = || Footprint::of_copy(Some(bytes(from, size)), bytes(to, size));
+            in_order(queue, touches, || copy(queue, from, to, size))?;
             Ok(7)
         }
         (COPY, LINEAR_RECT) => {
@@ -93,11 +97,17 @@ fn run(queue: &Queue, w: &[u32; DWORDS], read: u64) -> Result<u64, Trouble> {
             let count = u64::from(w[3] & 0xf_ffff) + 1;
             let to = place(view.resolve(wide(1), 4 * count, true), "what a copy queue writes")?.cast::<u32>();
             // SAFETY: resolved.
-            (0..count).for_each(|i| unsafe { to.add(i as usize).write_unaligned(word(queue, read, 4 + i)) });
+            let write = |i: u64| unsafe { to.add(i as usize).write_unaligned(word(queue, read, 4 + i)) };
+            let touches = || Footprint::of_copy(None, bytes(wide(1), 4 * count));
+            in_order(queue, touches, || {
+                (0..count).for_each(write);
+                Ok(())
+            })?;
             Ok(4 + count)
         }
         (FENCE, _) => {
             let at = place(view.place::<AtomicU32>(wide(1), true), "a fence")?;
+            queue.done(queue.ticket(None, true), signal_at(wide(1)));
             // SAFETY: resolved.
             unsafe { &*at }.store(w[3], Ordering::Release);
             Ok(4)
@@ -125,6 +135,10 @@ fn run(queue: &Queue, w: &[u32; DWORDS], read: u64) -> Result<u64, Trouble> {
                 if !passes {
                     return Err(Trouble::Blocked);
                 }
+                if let (Some(order), Some(mut ticket)) = (queue.gpu.order(), queue.ticket(None, true)) {
+                    order.waited(&mut ticket, signal_at(wide(1)));
+                    order.ends(ticket, 0);
+                }
             }
             Ok(6)
         }
@@ -132,6 +146,7 @@ fn run(queue: &Queue, w: &[u32; DWORDS], read: u64) -> Result<u64, Trouble> {
             let at = place(view.place::<AtomicU64>(wide(1), true), "an atomic of a copy queue")?;
             // SAFETY: resolved.
             let at = unsafe { &*at };
+            queue.done(queue.ticket(None, true), signal_at(wide(1)));
             match w[0] >> 25 {
                 SWAP64 => at.store(wide(3), Ordering::Release),
                 ADD64 => {
@@ -140,17 +155,24 @@ fn run(queue: &Queue, w: &[u32; DWORDS], read: u64) -> Result<u64, Trouble> {
                 other => return Err(Trouble::Unknown(format!("the atomic operation {other:#x} is not modelled"))),
             }
             // The value of a signal, as a rule.
-            polling::changed(wide(1).wrapping_sub(std::mem::offset_of!(Signal, value) as u64));
+            polling::changed(signal_at(wide(1)));
             Ok(8)
         }
         (FILL, _) => {
             if w[0] >> 30 != 2 {
                 return Err(Trouble::Unknown("fills of anything but dwords are not modelled".into()));
             }
-            let bytes = (u64::from(w[4] & 0x3f_ffff) + 4) & !3;
-            let to = place(view.resolve(wide(1), bytes, true), "what a copy queue fills")?.cast::<u32>();
-            // SAFETY: resolved.
-            (0..bytes as usize / 4).for_each(|i| unsafe { to.add(i).write_unaligned(w[3]) });
+            let size = (u64::from(w[4] & 0x3f_ffff) + 4) & !3;
+            let to = place(view.resolve(wide(1), size, true), "what a copy queue fills")?.cast::<u32>();
+            in_order(
+                queue,
+                || Footprint::of_copy(None, bytes(wide(1), size)),
+                || {
+                    // SAFETY: resolved.
+                    (0..size as usize / 4).for_each(|i| unsafe { to.add(i).write_unaligned(w[3]) });
+                    Ok(())
+                },
+            )?;
             Ok(5)
         }
         // Of the global clock, into memory.
@@ -163,6 +185,32 @@ fn run(queue: &Queue, w: &[u32; DWORDS], read: u64) -> Result<u64, Trouble> {
         (GCR, _) => Ok(5),
         _ => Err(Trouble::Unknown(format!("the copy packet {op}.{sub} is not modelled"))),
     }
+}
+
+fn bytes(start: u64, size: u64) -> Range<u64> {
+    start..start.saturating_add(size)
+}
+
+/// The signal whose value is at an address, or one half of it.
+fn signal_at(address: u64) -> u64 {
+    address & !(align_of::<Signal>() as u64 - 1)
+}
+
+/// Moves bytes, which strict mode compares with what other queues do.
+fn in_order(
+    queue: &Queue,
+    touches: impl FnOnce() -> Footprint,
+    act: impl FnOnce() -> Result<(), Trouble>,
+) -> Result<(), Trouble> {
+    let (Some(order), Some(ticket)) = (queue.gpu.order(), queue.ticket(None, true)) else { return act() };
+    let done = act();
+    if done.is_err() {
+        order.drops(&ticket);
+        return done;
+    }
+    told::touched(queue, &ticket, touches(), "a copy".into(), None, None);
+    order.ends(ticket, 0);
+    Ok(())
 }
 
 fn place<T>(found: Result<T, Access>, what: &'static str) -> Result<T, Trouble> {
@@ -238,12 +286,22 @@ fn copy_rect(queue: &Queue, w: &[u32; DWORDS]) -> Result<(), Trouble> {
     let width = (low(w[11], *xy) + 1) * element;
     let (rows, slices) = (low(w[11] >> 16, *xy) + 1, low(w[12], *z) + 1);
     let plan = Plan { width, rows, slices, to, from: Source::Memory(from) };
-    if queue.gpu.config().idle || carry_out(&queue.gpu.view, &plan).is_some() {
-        return Ok(());
-    }
-    // In several pieces, one over the other, or a fault.
-    for (source, target) in plan.offsets(from).zip(plan.offsets(to)) {
-        copy(queue, from.start.wrapping_add(source), to.start.wrapping_add(target), width)?;
-    }
-    Ok(())
+    let pieces = || plan.offsets(from).zip(plan.offsets(to));
+    let touches = || {
+        pieces().fold(Footprint::default(), |mut all, (source, target)| {
+            let at = |place: &Place, offset| bytes(place.start.wrapping_add(offset), width);
+            all.add(Footprint::of_copy(Some(at(&from, source)), at(&to, target)));
+            all
+        })
+    };
+    in_order(queue, touches, || {
+        if queue.gpu.config().idle || carry_out(&queue.gpu.view, &plan).is_some() {
+            return Ok(());
+        }
+        // In several pieces, one over the other, or a fault.
+        for (source, target) in pieces() {
+            copy(queue, from.start.wrapping_add(source), to.start.wrapping_add(target), width)?;
+        }
+        Ok(())
+    })
 }

@@ -25,7 +25,8 @@ impl Bench {
         let memory = Arc::new(Memory::new(config));
         let room = |size| memory.allocate_for_all(size).expect("room");
         let (ring, page, amd) = (room(RING), room(1 << 16), room(4096));
-        let gpu = Arc::new(Gpu::new(&memory, &Arc::new(Events::new(room(4096 * 8))), &Arc::default(), 1));
+        let gpu =
+            Arc::new(Gpu::new(&memory, &Arc::new(Events::new(room(4096 * 8))), &Arc::default(), &Arc::default(), 1));
         let mut resource = QueueResource { id: 0, doorbell: 0, write: amd + 56, read: amd + 128, error_reason: 0 };
         // SAFETY: the memory is ours, and nothing runs yet.
         unsafe {

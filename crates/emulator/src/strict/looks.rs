@@ -27,6 +27,9 @@ bitflags::bitflags! {
 }
 
 impl Looks {
+    /// What tells which memory a launch touches.
+    pub const FOOTPRINT: Looks = Looks::ORDER.union(Looks::WAITS).union(Looks::RACES);
+
     pub fn of(wanted: Kinds) -> Looks {
         use FindingKind::{
             Hazard, LdsRace, MemoryRace, MissingWait, OutOfBounds, UndefinedLds, UndefinedLdsRead, UndefinedMemory,

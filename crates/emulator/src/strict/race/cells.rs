@@ -29,6 +29,8 @@ impl Stamp {
     pub const SMALL: u32 = 1 << 7;
     /// A plain read of what may be one variable.
     pub const SMALL_READ: u32 = 1 << 10;
+    /// Reads an atomic variable: a load that reaches beyond its wave, or an atomic that brings back what was there.
+    pub const LEARNS: u32 = 1 << 11;
     /// Which of a wave's streams of accesses it is in, each completing in order.
     pub const STREAM: u32 = 8;
 
@@ -48,16 +50,21 @@ impl Stamp {
 }
 
 /// Words of a page.
-const WORDS: usize = 1 << 10;
+pub const WORDS: usize = 1 << 10;
 /// Bits of an address within a page.
 const PAGE: u32 = WORDS.trailing_zeros() + 2;
 /// Words of a line.
-const LINE: usize = 16;
+pub const LINE: usize = 16;
 /// Bytes of a line.
 pub const LINE_BYTES: u64 = 4 * LINE as u64;
 
 pub fn page_of(address: u64) -> u64 {
     address >> PAGE
+}
+
+/// Where a page begins.
+pub fn page_address(number: u64) -> u64 {
+    number << PAGE
 }
 
 /// Which of its page's words an address is in.
@@ -184,6 +191,10 @@ pub struct Pages(ByNumber<u64, Page>);
 impl Pages {
     pub fn page(&mut self, number: u64) -> &mut Page {
         self.0.entry(number).or_default()
+    }
+    /// Each with its number.
+    pub fn all(&self) -> impl Iterator<Item = (u64, &Page)> {
+        self.0.iter().map(|(number, page)| (*number, page))
     }
     pub fn writer(&self, address: u64) -> Option<Stamp> {
         self.0.get(&page_of(address))?.get(Role::Writer, word_of(address)).copied()

@@ -15,6 +15,7 @@
 mod backing;
 pub mod cells;
 pub mod coherence;
+pub mod footprint;
 mod gate;
 mod group;
 pub mod known;

@@ -44,7 +44,12 @@ impl Access {
             _ => 0,
         };
         let atomic = if self.atomic.is_some() { Stamp::ATOMIC } else { 0 };
-        let bits = atomic | scope | small | (self.stream as u32) << Stamp::STREAM;
+        let learns = match self.atomic {
+            Some(returns) => returns,
+            None => !self.writes && self.scope != Scope::Plain,
+        };
+        let learns = if learns { Stamp::LEARNS } else { 0 };
+        let bits = atomic | scope | small | learns | (self.stream as u32) << Stamp::STREAM;
         Stamp { who, seq: self.seq, pc: self.pc as u32, bits }
     }
     fn reads(&self) -> bool {

@@ -1,0 +1,116 @@
+use super::*;
+
+const SIGNAL: u64 = 0x40;
+
+fn doer(name: &str) -> Doer {
+    Doer { launch: Some((1, true)), name: name.into(), gpu: 0, queue: 0, spot: None }
+}
+
+fn writes() -> Footprint {
+    Footprint::of_copy(None, 0..64)
+}
+
+/// A packet that writes the same bytes as all others here; how many it clashes with.
+fn write(order: &Order, queue: usize, name: &str, signal: u64) -> usize {
+    let ticket = order.begin(queue, None, true);
+    let clashes = order.touched(&ticket, writes(), doer(name)).len();
+    order.ends(ticket, signal);
+    clashes
+}
+
+/// Two queues, and a signal that is heard.
+fn order() -> Order {
+    let order = Order::default();
+    assert_eq!((order.add_queue(), order.add_queue()), (0, 1));
+    order.made(SIGNAL);
+    order
+}
+
+#[test]
+fn packets_of_one_queue_are_ordered_by_the_barrier_bit() {
+    let order = order();
+    assert_eq!((write(&order, 0, "a", SIGNAL), write(&order, 0, "b", SIGNAL)), (0, 0));
+    let free = order.begin(0, None, false);
+    // The last packet with the bit has waited for those before it; nothing waits for that one.
+    assert_eq!(order.touched(&free, writes(), doer("c")).len(), 0);
+    order.ends(free, SIGNAL);
+    let free = order.begin(0, None, false);
+    assert_eq!(order.touched(&free, writes(), doer("d")).len(), 1);
+    order.ends(free, SIGNAL);
+    assert_eq!(write(&order, 0, "e", SIGNAL), 0);
+}
+
+#[test]
+fn queues_are_ordered_by_signals_and_by_what_the_host_has_seen() {
+    let order = order();
+    assert_eq!((write(&order, 0, "a", SIGNAL), write(&order, 1, "b", SIGNAL)), (0, 1));
+    // Told once.
+    assert_eq!((write(&order, 0, "a", SIGNAL), write(&order, 1, "b", SIGNAL)), (1, 0));
+    let mut barrier = order.begin(0, None, false);
+    order.waited(&mut barrier, SIGNAL);
+    order.ends(barrier, 0);
+    assert_eq!(write(&order, 0, "c", SIGNAL), 0);
+    order.seen(SIGNAL);
+    assert_eq!(write(&order, 1, "d", SIGNAL), 0);
+    order.end_queue(1);
+    assert_eq!(write(&order, 0, "e", SIGNAL), 0);
+}
+
+#[test]
+fn what_the_host_knew_when_it_rang_counts_and_not_what_it_learned_later() {
+    let order = order();
+    order.rings(1, 0);
+    assert_eq!(write(&order, 0, "a", SIGNAL), 0);
+    order.seen(SIGNAL);
+    order.rings(1, 1);
+    let ticket = order.begin(1, Some(0), true);
+    assert_eq!(order.touched(&ticket, Footprint::of_copy(Some(0..4), 64..68), doer("b")).len(), 1);
+    order.ends(ticket, SIGNAL);
+    let ticket = order.begin(1, Some(1), true);
+    assert_eq!(order.touched(&ticket, writes(), doer("c")).len(), 0);
+    order.ends(ticket, SIGNAL);
+}
+
+#[test]
+fn what_the_host_hands_on_by_a_signal_is_known_to_what_waits_for_it() {
+    let (order, flag) = (order(), 0x80);
+    order.made(flag);
+    assert_eq!(write(&order, 0, "a", SIGNAL), 0);
+    order.rings(1, 0);
+    order.seen(SIGNAL);
+    order.changes(flag);
+    let mut ticket = order.begin(1, Some(0), true);
+    order.waited(&mut ticket, flag);
+    assert_eq!(order.touched(&ticket, writes(), doer("b")).len(), 0);
+    order.ends(ticket, SIGNAL);
+}
+
+#[test]
+fn the_host_is_taken_to_know_of_signals_that_are_not_heard() {
+    let order = order();
+    assert_eq!((write(&order, 0, "a", 0x100), write(&order, 1, "b", 0x100)), (0, 0));
+    // Unless both were under way together.
+    let ticket = order.begin(1, None, true);
+    assert_eq!(write(&order, 0, "c", 0x100), 0);
+    assert_eq!(order.touched(&ticket, writes(), doer("d")).len(), 1);
+    order.ends(ticket, 0x100);
+}
+
+#[test]
+fn work_that_all_know_of_and_memory_that_is_freed_are_forgotten() {
+    let order = order();
+    (0..10).for_each(|_| assert_eq!(write(&order, 0, "a", SIGNAL), 0));
+    let kept = |order: &Order| {
+        let state = order.lock();
+        (state.works.len(), state.pieces)
+    };
+    assert_eq!(kept(&order), (10, 10));
+    order.freed(&(0..1));
+    assert_eq!(kept(&order), (10, 0));
+    assert_eq!(write(&order, 1, "b", SIGNAL), 0);
+    order.seen(SIGNAL);
+    assert_eq!((kept(&order), order.dropped()), ((0, 0), 0));
+    (0..2 * MOST_WORK).for_each(|_| assert_eq!(write(&order, 0, "a", SIGNAL), 0));
+    assert_eq!(kept(&order), (MOST_WORK, MOST_WORK));
+    assert_eq!((order.dropped(), order.dropped()), (MOST_WORK as u64, 0));
+}
