@@ -142,8 +142,7 @@ impl Device {
         let facts = Facts::of(self.target());
         let (mode, limits) = (facts.mode(&packet.descriptor), facts.registers(&packet.descriptor));
         let races = shared.races.clone().filter(|_| packet.footprint);
-        let footprint = if packet.footprint { Looks::FOOTPRINT } else { Looks::empty() };
-        let looks = packet.strict.kinds().map(|kinds| Looks::of(kinds) | footprint);
+        let looks = shared.strict.map(Looks::of);
         let key = Key { mode, limits, looks, apart: false, weak: false };
         let code = self.code(key, || Probing { strict: key.looks, poison: self.poison(), watch: None, weak: false });
         let (done, panicked) = run(shared, code, epoch, packet.cooperative);

@@ -93,6 +93,9 @@ impl Shared {
     pub fn new(device: &Device, terms: Terms) -> Result<Shared, EmuError> {
         let Terms { dispatch, mut memory, cooperative, schedule, stop, strict, footprint, watch, prints, gws, alone } =
             terms;
+        // What is not compared with other launches need not tell what it touches.
+        let compared = FindingKind::LaunchRace.into();
+        let strict = strict.map(|kinds: Kinds| if footprint { kinds } else { kinds - compared });
         let waves = u64::from(dispatch.waves(dispatch.workgroup.iter().product::<u32>())).max(1);
         let scratch_slot = dispatch.wave_scratch() * waves;
         let groups: u64 = dispatch.groups().iter().map(|&n| u64::from(n)).product();

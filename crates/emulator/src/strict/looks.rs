@@ -27,13 +27,10 @@ bitflags::bitflags! {
 }
 
 impl Looks {
-    /// What tells which memory a launch touches.
-    pub const FOOTPRINT: Looks = Looks::ORDER.union(Looks::WAITS).union(Looks::RACES);
-
     pub fn of(wanted: Kinds) -> Looks {
         use FindingKind::{
-            Hazard, LdsRace, MemoryRace, MissingWait, OutOfBounds, UndefinedLds, UndefinedLdsRead, UndefinedMemory,
-            UndefinedRegister,
+            Hazard, LaunchRace, LdsRace, MemoryRace, MissingWait, OutOfBounds, UndefinedLds, UndefinedLdsRead,
+            UndefinedMemory, UndefinedRegister,
         };
         let needs: [(Looks, &[FindingKind]); 9] = [
             (Looks::VALUES, &[UndefinedRegister, UndefinedLds, UndefinedLdsRead, UndefinedMemory]),
@@ -41,9 +38,9 @@ impl Looks {
             (Looks::PENDING, &[MissingWait]),
             (Looks::HAZARDS, &[Hazard]),
             (Looks::TOUCHES, &[LdsRace, MissingWait]),
-            (Looks::ORDER, &[LdsRace, MissingWait, MemoryRace]),
-            (Looks::WAITS, &[LdsRace, MissingWait, MemoryRace]),
-            (Looks::RACES, &[MemoryRace, MissingWait]),
+            (Looks::ORDER, &[LdsRace, MissingWait, MemoryRace, LaunchRace]),
+            (Looks::WAITS, &[LdsRace, MissingWait, MemoryRace, LaunchRace]),
+            (Looks::RACES, &[MemoryRace, MissingWait, LaunchRace]),
             (Looks::BOUNDS, &[OutOfBounds]),
         ];
         let asks = |kinds: &[FindingKind]| kinds.iter().any(|&kind| wanted.contains(kind.into()));
