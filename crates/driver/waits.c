@@ -23,7 +23,7 @@ typedef void driver_settle(void);
 typedef void driver_reminder(void (*)(void));
 
 static driver_wait *sleep_until;
-static driver_signal *handler_begins, *changed, *destroyed, *made, *seen;
+static driver_signal *handler_begins, *changed, *destroyed, *made, *seen, *awaits;
 static driver_changes *changes;
 static driver_handled *handled;
 static driver_handler_ends *handler_ends;
@@ -49,8 +49,9 @@ static bool has_driver(void) {
     changes = (driver_changes *)dlsym(driver, "luthierChanges");
     made = (driver_signal *)dlsym(driver, "luthierMade");
     seen = (driver_signal *)dlsym(driver, "luthierSeen");
+    awaits = (driver_signal *)dlsym(driver, "luthierAwaits");
     poller = (driver_thread *)dlsym(driver, "luthierPoller");
-    if (!sleep_until || !handled || !handler_begins || !handler_ends || !changed || !destroyed || !changes || !made || !seen || !poller || !settle ||
+    if (!sleep_until || !handled || !handler_begins || !handler_ends || !changed || !destroyed || !changes || !made || !seen || !awaits || !poller || !settle ||
         !reminder)
         return false;
     reminder(remind);
@@ -208,6 +209,36 @@ int hsa_signal_destroy(signal_t signal) {
     if (real == NULL) real = NEXT(hsa_signal_destroy);
     if (has_driver()) destroyed(signal.handle);
     return real(signal);
+}
+
+static void copies_wait(uint32_t count, const signal_t *signals) {
+    for (uint32_t i = 0; signals && i < count && has_driver(); i++) awaits(signals[i].handle);
+}
+
+// Copies: the runtime looks itself whether what they wait for is done.
+int hsa_amd_memory_async_copy(void *to, uint64_t to_agent, const void *from, uint64_t from_agent, size_t size, uint32_t count,
+                              const signal_t *signals, signal_t done) {
+    static __typeof__(&hsa_amd_memory_async_copy) real;
+    if (real == NULL) real = NEXT(hsa_amd_memory_async_copy);
+    copies_wait(count, signals);
+    return real(to, to_agent, from, from_agent, size, count, signals, done);
+}
+
+int hsa_amd_memory_async_copy_on_engine(void *to, uint64_t to_agent, const void *from, uint64_t from_agent, size_t size,
+                                        uint32_t count, const signal_t *signals, signal_t done, int engine, bool forced) {
+    static __typeof__(&hsa_amd_memory_async_copy_on_engine) real;
+    if (real == NULL) real = NEXT(hsa_amd_memory_async_copy_on_engine);
+    copies_wait(count, signals);
+    return real(to, to_agent, from, from_agent, size, count, signals, done, engine, forced);
+}
+
+int hsa_amd_memory_async_copy_rect(const void *to, const void *to_offset, const void *from, const void *from_offset,
+                                   const void *range, uint64_t agent, int direction, uint32_t count, const signal_t *signals,
+                                   signal_t done) {
+    static __typeof__(&hsa_amd_memory_async_copy_rect) real;
+    if (real == NULL) real = NEXT(hsa_amd_memory_async_copy_rect);
+    copies_wait(count, signals);
+    return real(to, to_offset, from, from_offset, range, agent, direction, count, signals, done);
 }
 
 struct start {

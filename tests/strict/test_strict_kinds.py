@@ -77,7 +77,7 @@ WRONG = {
     "unread": (1, "undefined-lds-read"),
 }
 # Looked for only if asked for.
-UNUSUAL = {"barrier-place", "undefined-lds-read", "undefined-memory"}
+UNUSUAL = {"barrier-place", "undefined-lds-read", "undefined-memory", "launch-race"}
 
 
 def _compile(folder, target: str, wave: int):

@@ -52,7 +52,8 @@ bitflags::bitflags! {
         /// What has to be asked for by name.
         const ON_REQUEST = 1 << FindingKind::BarrierPlace as u32
             | 1 << FindingKind::UndefinedLdsRead as u32
-            | 1 << FindingKind::UndefinedMemory as u32;
+            | 1 << FindingKind::UndefinedMemory as u32
+            | 1 << FindingKind::LaunchRace as u32;
     }
 }
 

@@ -49,7 +49,7 @@ class LaunchKeywords(TypedDict, total=False):
     """Bytes of dynamic LDS, added to what the kernel declares."""
     strict: Strict
     """Looks for mistakes that hardware would hide, or make unpredictable: ``result.findings``. True for all kinds of
-    findings but ``barrier-place``, ``undefined-lds-read`` and ``undefined-memory``, or the kinds to look for, out of
+    findings but ``barrier-place``, ``undefined-lds-read``, ``undefined-memory`` and ``launch-race``, or the kinds to look for, out of
     :func:`luthier.finding_kinds`, ``["all"]`` for every one. Sessions are not judged."""
     cooperative: bool
     """All workgroups are under way together, so that each may wait for any other; a grid that no GPU could hold is a

@@ -103,6 +103,14 @@ pub extern "C" fn luthierMade(signal: u64) {
     }
 }
 
+/// The program has the runtime wait for a signal before it copies.
+#[unsafe(no_mangle)]
+pub extern "C" fn luthierAwaits(signal: u64) {
+    if let Some((_, order)) = ordered() {
+        order.awaits(signal);
+    }
+}
+
 /// The program has looked at a signal.
 #[unsafe(no_mangle)]
 pub extern "C" fn luthierSeen(signal: u64) {

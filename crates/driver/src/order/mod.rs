@@ -20,6 +20,8 @@ use clock::Clock;
 /// Work that is compared with what comes after it, and pieces of memory that all of it has touched.
 const MOST_WORK: usize = 1024;
 const MOST_PIECES: usize = 4 << 20;
+/// Signals that copies were told to wait for, of the last of them.
+const MOST_AWAITED: usize = 256;
 
 /// What is done there, for people.
 #[derive(Clone)]
@@ -91,6 +93,9 @@ struct State {
     heard: HashSet<u64>,
     works: VecDeque<Work>,
     pieces: usize,
+    /// What the runtime's own copies were told to wait for. It looks at these signals itself, and has a queue wait only for
+    /// those that were not done then.
+    awaited: VecDeque<u64>,
     /// Clashes that were told, by their instructions.
     told: HashSet<(String, u64, String, u64)>,
     /// Work that is not compared any more although something may be unordered with it.
@@ -177,6 +182,22 @@ impl Order {
             ticket.clock.join(clock);
             state.lines[ticket.queue].known.join(clock);
         }
+    }
+
+    /// The program has the runtime wait for a signal before it copies.
+    pub fn awaits(&self, signal: u64) {
+        let mut state = self.lock();
+        state.awaited.retain(|known| *known != signal);
+        state.awaited.push_back(signal);
+        if state.awaited.len() > MOST_AWAITED {
+            state.awaited.pop_front();
+        }
+    }
+
+    /// The packet is the runtime's own, which has looked at signals without a packet that waits for them.
+    pub fn is_the_runtimes(&self, ticket: &mut Ticket) {
+        let State { signals, awaited, .. } = &*self.lock();
+        awaited.iter().filter_map(|signal| signals.get(signal)).for_each(|clock| ticket.clock.join(clock));
     }
 
     /// What the packet has touched, and the earlier works with which it clashes.

@@ -97,6 +97,22 @@ fn the_host_is_taken_to_know_of_signals_that_are_not_heard() {
 }
 
 #[test]
+fn copies_know_of_what_they_were_told_to_wait_for() {
+    let order = order();
+    assert_eq!(write(&order, 0, "a", SIGNAL), 0);
+    let copy = || {
+        let mut ticket = order.begin(1, None, true);
+        order.is_the_runtimes(&mut ticket);
+        ticket
+    };
+    let before = copy();
+    assert_eq!(order.touched(&before, writes(), doer("b")).len(), 1);
+    order.awaits(SIGNAL);
+    let behind = copy();
+    assert!(!before.clock.knows(0, 1) && behind.clock.knows(0, 1));
+}
+
+#[test]
 fn work_that_all_know_of_and_memory_that_is_freed_are_forgotten() {
     let order = order();
     (0..10).for_each(|_| assert_eq!(write(&order, 0, "a", SIGNAL), 0));

@@ -61,7 +61,7 @@ pub fn step(queue: &Queue) -> Step {
     let done = match of {
         kind::DISPATCH => {
             ticket = queue.ticket(Some(index), is_barrier);
-            dispatch::run(queue, &given, address, ticket.as_ref())
+            dispatch::run(queue, &given, address, ticket.as_mut())
         }
         kind::BARRIER_AND | kind::BARRIER_OR => {
             let waited = barrier(queue, &given.read(), of == kind::BARRIER_OR);

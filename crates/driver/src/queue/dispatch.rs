@@ -30,7 +30,12 @@ pub struct Launch {
     pub object: u64,
 }
 
-pub fn run(queue: &Queue, given: &luthier_abi::Packet, address: u64, ticket: Option<&Ticket>) -> Result<(), Trouble> {
+pub fn run(
+    queue: &Queue,
+    given: &luthier_abi::Packet,
+    address: u64,
+    mut ticket: Option<&mut Ticket>,
+) -> Result<(), Trouble> {
     let gpu = &queue.gpu;
     let packet::Dispatch { workgroup, grid, private, group: lds, kernel_object: object, kernarg, .. } = given.read();
     let workgroup = workgroup.map(u32::from);
@@ -57,6 +62,9 @@ pub fn run(queue: &Queue, given: &luthier_abi::Packet, address: u64, ticket: Opt
     // Who looks for a mistake counts the program's launches.
     let of_program = gpu.config().strict == Strict::Off || !is_the_runtimes(&gpu.codes.identify(gpu, object));
     let number = gpu.count_launch(of_program);
+    if let (Some(order), Some(ticket), false) = (gpu.order(), ticket.as_deref_mut(), of_program) {
+        order.is_the_runtimes(ticket);
+    }
     log!(
         gpu.config(),
         "queue {}: launch {number}, kernel {object:#x}, grid {grid:?}, workgroup {workgroup:?}, {lds} bytes of LDS, {private} of scratch",

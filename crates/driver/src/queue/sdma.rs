@@ -202,7 +202,8 @@ fn in_order(
     touches: impl FnOnce() -> Footprint,
     act: impl FnOnce() -> Result<(), Trouble>,
 ) -> Result<(), Trouble> {
-    let (Some(order), Some(ticket)) = (queue.gpu.order(), queue.ticket(None, true)) else { return act() };
+    let (Some(order), Some(mut ticket)) = (queue.gpu.order(), queue.ticket(None, true)) else { return act() };
+    order.is_the_runtimes(&mut ticket);
     let done = act();
     if done.is_err() {
         order.drops(&ticket);
