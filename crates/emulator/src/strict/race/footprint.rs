@@ -91,8 +91,8 @@ impl Footprint {
         self.writes.is_empty() && self.reads.is_empty()
     }
 
-    /// What this one and a later one do to the same bytes. Nothing, if the later one looks at an atomic variable that this
-    /// one writes: that may be what orders them.
+    /// What this one and a later one do to the same bytes. Nothing, if one looks at an atomic variable that the other
+    /// writes: that may be what orders them.
     pub fn conflict(&self, later: &Footprint) -> Option<Conflict> {
         let mut found: Option<Conflict> = None;
         let sides = [
@@ -117,7 +117,7 @@ impl Footprint {
                         });
                         conflict.bytes += end - start;
                         conflict.last = conflict.last.max(end - 1);
-                    } else if earlier_writes && b.looks() {
+                    } else if earlier_writes && b.looks() || later_writes && a.looks() {
                         return None;
                     }
                 }
