@@ -92,14 +92,7 @@ KERNEL meets(u32 *at, u32 *out) {
 
 @pytest.fixture(scope="module")
 def modules():
-    loaded: dict[str, lt.Module] = {}
-
-    def of(target: str) -> lt.Module:
-        if target not in loaded:
-            loaded[target] = lt.Device(target).load(compiled.build(SOURCE, target))
-        return loaded[target]
-
-    return of
+    return compiled.modules(SOURCE)
 
 
 def explore(module, kernel, blocks, **how):

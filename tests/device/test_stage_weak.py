@@ -29,14 +29,7 @@ LAUNCH = {"blocks": 2, "block": 32}
 
 @pytest.fixture(scope="module")
 def modules():
-    loaded: dict[str, lt.Module] = {}
-
-    def of(target: str) -> lt.Module:
-        if target not in loaded:
-            loaded[target] = lt.Device(target).load(compiled.build(SOURCE, target))
-        return loaded[target]
-
-    return of
+    return compiled.modules(SOURCE)
 
 
 def arrays() -> list[np.ndarray]:

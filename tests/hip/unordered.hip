@@ -1,6 +1,7 @@
 // Launches and copies on several streams that touch the same bytes: in order, and not.
 #include "check.h"
 
+#include <atomic>
 #include <unistd.h>
 
 static const int N = 1 << 14;
@@ -32,12 +33,20 @@ __global__ void consume(const int *p, unsigned *flag, int *to) {
     to[threadIdx.x] = p[threadIdx.x];
 }
 
+__global__ void wait_for(volatile int *open) {
+    while (*open == 0) __builtin_amdgcn_s_sleep(1);
+}
+
 struct Streams {
     hipStream_t one, two;
     int *p, *q;
     unsigned *sum;
+    volatile int *open;
+    bool copies_on_two = false;
 
-    Streams() {
+    // What closed streams get runs only when all was submitted, so that the host learns of nothing in between. The one with a
+    // copy comes first: a copy knows what the host knows when it begins.
+    explicit Streams(bool one_closed = true, bool two_closed = true) {
         HIP(hipStreamCreateWithFlags(&one, hipStreamNonBlocking));
         HIP(hipStreamCreateWithFlags(&two, hipStreamNonBlocking));
         HIP(hipMalloc(&p, N * 4));
@@ -46,9 +55,16 @@ struct Streams {
         HIP(hipMemset(p, 0, N * 4));
         HIP(hipMemset(q, 0, N * 4));
         HIP(hipMemset(sum, 0, 4));
+        HIP(hipHostMalloc((void **)&open, 8));
+        open[0] = open[1] = 0;
         HIP(hipDeviceSynchronize());
+        if (one_closed) wait_for<<<1, 1, 0, one>>>(&open[0]);
+        if (two_closed) wait_for<<<1, 1, 0, two>>>(&open[1]);
     }
     ~Streams() {
+        open[copies_on_two] = 1;
+        usleep(300000);
+        open[!copies_on_two] = 1;
         HIP(hipDeviceSynchronize());
         HIP(hipStreamDestroy(one));
         HIP(hipStreamDestroy(two));
@@ -80,6 +96,7 @@ static void reader_and_writer() {
 
 static void kernel_and_copy() {
     Streams s;
+    s.copies_on_two = true;
     int *host;
     HIP(hipHostMalloc(&host, N * 4));
     s.filled(s.one);
@@ -96,7 +113,7 @@ static void copy_and_kernel() {
 
 // The host has waited for another stream.
 static void wrong_stream() {
-    Streams s;
+    Streams s(true, false);
     s.filled(s.one);
     HIP(hipStreamSynchronize(s.two));
     s.doubled(s.two);
@@ -115,7 +132,7 @@ static void early_event() {
 
 // In order, or of different bytes: each of these is right.
 static void in_order() {
-    Streams s;
+    Streams s(false, false);
     hipEvent_t event;
     HIP(hipEventCreateWithFlags(&event, hipEventDisableTiming));
     int *host;
@@ -148,6 +165,12 @@ static void in_order() {
     // A stream that the host asks.
     while (hipStreamQuery(s.one) == hipErrorNotReady) usleep(100);
     s.doubled(s.two);
+    // A callback, whose flag the host looks at.
+    std::atomic<bool> is_called{false};
+    auto call = [](hipStream_t, hipError_t, void *flag) { *(std::atomic<bool> *)flag = true; };
+    HIP(hipStreamAddCallback(s.two, call, &is_called, 0));
+    while (!is_called) usleep(100);
+    s.filled(s.one);
     // The null stream, with streams that wait for it.
     hipStream_t waits;
     HIP(hipStreamCreate(&waits));
@@ -167,7 +190,7 @@ static void in_order() {
 }
 
 static void by_flag() {
-    Streams s;
+    Streams s(false, false);
     produce<<<1, 64, 0, s.one>>>(s.p, s.sum);
     consume<<<1, 64, 0, s.two>>>(s.p, s.sum, s.q);
 }

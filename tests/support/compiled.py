@@ -6,9 +6,12 @@ import functools
 import itertools
 import subprocess
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from places import TESTS
+
+import luthier as lt
 
 SOURCES = TESTS / "kernels"
 LEVELS = ("O0", "O1", "O3")
@@ -96,3 +99,13 @@ def build(source: str, target: str, flags: tuple[str, ...] = (), level: str = "O
     command = [*_to_text(source, target, level, flags), "-o", str(out)]
     subprocess.run(command, check=True, input=source.encode())
     return out
+
+
+def modules(source: str) -> Callable[[str], lt.Module]:
+    """What compiles C for a target and loads it on a device of its own, once for each target."""
+
+    @functools.cache
+    def of(target: str) -> lt.Module:
+        return lt.Device(target).load(build(source, target))
+
+    return of

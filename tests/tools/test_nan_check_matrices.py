@@ -203,7 +203,7 @@ def signs(operation: Operation) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def numbers(rng: np.random.Generator, kind: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Codes of numbers of which no two have a sum that another two have, as far as the format goes."""
+    """Codes of small numbers of either sign, at random."""
     if bits_of(kind) > 8:
         return encoded(kind, rng.integers(1, 64, shape) / 8 * rng.choice([-1, 1], shape))
     codes = np.arange(1 << bits_of(kind))

@@ -49,7 +49,6 @@ impl Handler {
 }
 
 /// The handlers by number, and how many each signal has.
-#[derive(Default)]
 struct All {
     last: u64,
     handlers: BTreeMap<u64, Handler>,

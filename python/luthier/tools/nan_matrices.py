@@ -65,16 +65,22 @@ def bad_of(bad_a: lt.u64, bad_b: lt.u64, of_a: lt.u32, of_b: lt.u32, group: lt.u
 @lt.device
 def tell_of(
     counts: lt.ptr[lt.u64], firsts: lt.ptr[lt.u64], taken: lt.ptr[lt.u64], order: lt.ptr[lt.u64], x: lt.u32, yz: lt.u32, wave: lt.u32,
-    is_telling: lt.u32, element: lt.u32, value: lt.u64, c: lt.u64, is_nan: lt.bool_, is_number: lt.bool_, is_made: lt.bool_,
+    is_telling: lt.u32, element: lt.u32, value: lt.u64, c: lt.u64, low: lt.u64, infinity: lt.u64, added: lt.u64, infinity_c: lt.u64,
+    is_bad: lt.u32, has_nan: lt.u32,
 ) -> lt.u32:  # fmt: skip
-    """Counts what an operation makes, and tells of the first that it makes and of the first NaN that it takes: gives what the wave tells."""
+    """Counts what an operation makes, and tells of the first that it makes and of the first NaN that it takes: gives what the wave tells.
+    ``low`` and ``added`` are ``value`` and ``c`` without their signs; ``is_bad`` and ``has_nan`` are 0 where all factors are finite, and
+    where none is a NaN."""
+    is_finite: lt.bool_ = is_bad == 0 and added < infinity_c
+    is_number: lt.bool_ = has_nan == 0 and added <= infinity_c
+    is_made: lt.bool_ = low > infinity and is_number or low == infinity and is_finite
     makes: lt.bool_ = is_made and (is_telling & 4) == 0
     mask = lt.ballot(makes)
     lt.wave_atomic_add(counts + 2, lt.popcount(mask))
     told: lt.u32 = 0
     if makes and lt.lane_id() == lt.u32(lt.ctz(mask)):
         told = tell(firsts, order, x, yz, wave, element, value, lt.u64(0), lt.u64(0), c)
-    takes: lt.bool_ = is_nan and not is_number and (is_telling & 4) == 0
+    takes: lt.bool_ = low > infinity and not is_number and (is_telling & 4) == 0
     mask = lt.ballot(takes)
     if takes and lt.lane_id() == lt.u32(lt.ctz(mask)):
         told = told | tell(taken, order, x, yz, wave, element, value, lt.u64(0), lt.u64(0), c) << 1
@@ -192,12 +198,10 @@ class MatrixHooks(WaveTool):
         low = (value >> at) & (bits >> 1)
         if lt.ballot(low >= infinity) != 0:
             added = (c >> at_c) & (bits_c >> 1)
-            is_finite: lt.bool_ = bad_of(bad_a[0], bad_b[0], of_a, of_b, group, steps, shared) == 0 and added < infinity_c
-            is_number: lt.bool_ = bad_of(bad_a[1], bad_b[1], of_a, of_b, group, steps, shared) == 0 and added <= infinity_c
-            makes: lt.bool_ = low > infinity and is_number or low == infinity and is_finite
             is_telling |= tell_of(
                 counts, firsts, taken, order, here[0], here[1], here[2], is_telling, element, lt.u64(value >> at & bits),
-                lt.u64(c >> at_c & bits_c), low > infinity, is_number, makes,
+                lt.u64(c >> at_c & bits_c), lt.u64(low), lt.u64(infinity), lt.u64(added), lt.u64(infinity_c),
+                bad_of(bad_a[0], bad_b[0], of_a, of_b, group, steps, shared), bad_of(bad_a[1], bad_b[1], of_a, of_b, group, steps, shared),
             )  # fmt: skip
 
     @lt.hook
@@ -214,12 +218,9 @@ class MatrixHooks(WaveTool):
             none = lt.u64(0)
             is_bad: lt.u32 = bad_of(bad_a[0], none, of_a, of_b, group, steps, shared) | (met[0] >> element & 1)
             has_nan: lt.u32 = bad_of(bad_a[1], none, of_a, of_b, group, steps, shared) | (met[1] >> element & 1)
-            is_finite: lt.bool_ = is_bad == 0 and added < infinity_c
-            is_number: lt.bool_ = has_nan == 0 and added <= infinity_c
-            makes: lt.bool_ = low > infinity and is_number or low == infinity and is_finite
             is_telling |= tell_of(
                 counts, firsts, taken, order, here[0], here[1], here[2], is_telling, element, lt.u64(value >> at & bits),
-                lt.u64(c >> at_c & bits_c), low > infinity, is_number, makes,
+                lt.u64(c >> at_c & bits_c), lt.u64(low), lt.u64(infinity), lt.u64(added), lt.u64(infinity_c), is_bad, has_nan,
             )  # fmt: skip
 
     @lt.hook
@@ -233,26 +234,10 @@ class MatrixHooks(WaveTool):
         signless: lt.u64 = 0x7FFFFFFFFFFFFFFF
         low = value & signless
         if lt.ballot(low >= infinity) != 0:
-            added = c & signless
-            is_finite: lt.bool_ = bad_of(bad_a[0], bad_b[0], of_a, of_b, group, steps, shared) == 0 and added < infinity
-            is_number: lt.bool_ = bad_of(bad_a[1], bad_b[1], of_a, of_b, group, steps, shared) == 0 and added <= infinity
-            makes: lt.bool_ = low > infinity and is_number or low == infinity and is_finite
             is_telling |= tell_of(
-                counts,
-                firsts,
-                taken,
-                order,
-                here[0],
-                here[1],
-                here[2],
-                is_telling,
-                element,
-                value,
-                c,
-                low > infinity,
-                is_number,
-                makes,
-            )
+                counts, firsts, taken, order, here[0], here[1], here[2], is_telling, element, value, c, low, infinity, c & signless, infinity,
+                bad_of(bad_a[0], bad_b[0], of_a, of_b, group, steps, shared), bad_of(bad_a[1], bad_b[1], of_a, of_b, group, steps, shared),
+            )  # fmt: skip
 
     @lt.hook
     def keep_factor(is_telling: lt.inout[lt.u32], kept: lt.ptr[lt.u32], behind: lt.u32, factor: lt.u32):

@@ -266,7 +266,7 @@ impl Order {
 }
 
 impl State {
-    /// Forgets work that all packets know of which are under way or come.
+    /// Forgets work that every packet knows of, those under way and those to come.
     fn prune(&mut self) {
         let State { host, lines, works, pieces, dropped, .. } = self;
         let open = |queue: usize, number: u64| {
