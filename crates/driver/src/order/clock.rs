@@ -5,11 +5,17 @@
 pub struct Clock(Vec<u64>);
 
 impl Clock {
-    pub fn join(&mut self, other: &Clock) {
+    /// Gives whether there was something new.
+    pub fn join(&mut self, other: &Clock) -> bool {
         if self.0.len() < other.0.len() {
             self.0.resize(other.0.len(), 0);
         }
-        self.0.iter_mut().zip(&other.0).for_each(|(own, other)| *own = (*own).max(*other));
+        let mut is_news = false;
+        for (own, other) in self.0.iter_mut().zip(&other.0) {
+            is_news |= *own < *other;
+            *own = (*own).max(*other);
+        }
+        is_news
     }
 
     /// Packets of a queue up to this number are known from now on.
@@ -36,7 +42,7 @@ mod tests {
         a.learn(0, 3);
         b.learn(2, 5);
         b.learn(0, 1);
-        a.join(&b);
+        assert!(a.join(&b) && !a.join(&b));
         assert!(a.knows(0, 3) && a.knows(2, 5) && !a.knows(0, 4) && !a.knows(1, 1) && !b.knows(0, 2));
     }
 }

@@ -43,6 +43,12 @@ struct Work {
     doer: Doer,
 }
 
+impl Work {
+    fn pieces(&self) -> usize {
+        self.footprint.writes.len() + self.footprint.reads.len()
+    }
+}
+
 /// A packet under way.
 pub struct Ticket {
     queue: usize,
@@ -92,7 +98,6 @@ struct State {
     signals: HashMap<u64, Clock>,
     heard: HashSet<u64>,
     works: VecDeque<Work>,
-    pieces: usize,
     /// What the runtime's own copies were told to wait for. It looks at these signals itself, and has a queue wait only for
     /// those that were not done then.
     awaited: VecDeque<u64>,
@@ -140,8 +145,8 @@ impl Order {
     /// The host has looked at a signal, or is told of it.
     pub fn seen(&self, signal: u64) {
         let state = &mut *self.lock();
-        if let Some(clock) = state.signals.get(&signal) {
-            state.host.join(clock);
+        // Programs look often, and mostly there is nothing new.
+        if state.signals.get(&signal).is_some_and(|clock| state.host.join(clock)) {
             state.prune();
         }
     }
@@ -197,7 +202,9 @@ impl Order {
     /// The packet is the runtime's own, which has looked at signals without a packet that waits for them.
     pub fn is_the_runtimes(&self, ticket: &mut Ticket) {
         let State { signals, awaited, .. } = &*self.lock();
-        awaited.iter().filter_map(|signal| signals.get(signal)).for_each(|clock| ticket.clock.join(clock));
+        for clock in awaited.iter().filter_map(|signal| signals.get(signal)) {
+            ticket.clock.join(clock);
+        }
     }
 
     /// What the packet has touched, and the earlier works with which it clashes.
@@ -215,7 +222,6 @@ impl Order {
                 clashes.push(Clash { conflict, earlier: work.doer.clone(), later: doer.clone() });
             }
         }
-        state.pieces += footprint.writes.len() + footprint.reads.len();
         state.works.push_back(Work { queue: ticket.queue, number: ticket.number, footprint, doer });
         clashes
     }
@@ -252,9 +258,7 @@ impl Order {
         let state = &mut *self.lock();
         for work in &mut state.works {
             for pieces in [&mut work.footprint.writes, &mut work.footprint.reads] {
-                let before = pieces.len();
                 pieces.retain(|piece| piece.bytes.end <= bytes.start || bytes.end <= piece.bytes.start);
-                state.pieces -= before - pieces.len();
             }
         }
     }
@@ -268,23 +272,15 @@ impl Order {
 impl State {
     /// Forgets work that every packet knows of, those under way and those to come.
     fn prune(&mut self) {
-        let State { host, lines, works, pieces, dropped, .. } = self;
-        let open = |queue: usize, number: u64| {
-            let clocks = lines.iter().flat_map(|line| {
-                line.rung.iter().map(|(_, clock)| clock).chain(line.under_way.iter().map(|(_, clock)| clock))
-            });
-            !host.knows(queue, number) || clocks.into_iter().any(|clock| !clock.knows(queue, number))
-        };
-        works.retain(|work| {
-            let keep = open(work.queue, work.number);
-            if !keep {
-                *pieces -= work.footprint.writes.len() + work.footprint.reads.len();
-            }
-            keep
+        let State { host, lines, works, dropped, .. } = self;
+        let clocks = || lines.iter().flat_map(|line| line.rung.iter().chain(&line.under_way)).map(|(_, clock)| clock);
+        works.retain(|&Work { queue, number, .. }| {
+            !host.knows(queue, number) || clocks().any(|clock| !clock.knows(queue, number))
         });
-        while works.len() > MOST_WORK || *pieces > MOST_PIECES {
+        let mut pieces: usize = works.iter().map(Work::pieces).sum();
+        while works.len() > MOST_WORK || pieces > MOST_PIECES {
             let Some(work) = works.pop_front() else { break };
-            *pieces = pieces.saturating_sub(work.footprint.writes.len() + work.footprint.reads.len());
+            pieces -= work.pieces();
             *dropped += 1;
         }
     }
