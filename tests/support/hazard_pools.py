@@ -295,6 +295,8 @@ _GFX1250 = [
     ("transcendental-use", "v_s_exp_f32 s4, s5; v_add_f32 v1, v1, s4"),
     ("transcendental-overwrite", "v_exp_f32 v10, v11; v_add_f32 v11, v1, v1"),
     ("transcendental-overwrite", "v_exp_f32 v10, s4; v_readfirstlane_b32 s4, v1"),
+    (None, "v_exp_f32 v10, s4; v_cmp_eq_u32_e64 s4, 0, v1"),
+    (None, "v_s_exp_f32 s5, s4; v_cmp_lt_f32_e64 s4, v1, v2"),
     (None, "v_exp_f32 v10, v11; v_exp_f32 v12, v10"),
     (None, f"v_exp_f32 v10, v11; {_ADD}; v_add_f32 v12, v1, v10".replace("v9, v10, v10", "v9, v1, v1")),
     (None, "v_exp_f32 v10, v11; v_mov_b32 v10, 0"),
@@ -408,6 +410,8 @@ _RDNA_POOL = [
 # are waited for it asks one alone how long it takes: each has registers of its own here.
 _GFX1250_POOL = [
     "v_exp_f32 {x}, {x}",
+    "v_exp_f32 {x}, {s}",
+    "v_s_exp_f32 {s}, {s}",
     "v_add_f32 {x}, {x}, {x}",
     "v_wmma_f32_16x16x32_f16 {v8}, v[72:79], {v8}, v[80:87]",
     "v_wmma_f32_16x16x32_f16 v[88:95], {v8}, {v8}, v[80:87]",

@@ -327,8 +327,12 @@ impl<'a> View<'a> {
             Second::BesideTranscendentalRead => {
                 only(self.vector && !self.transcendental, self.read(|t| !t.implicit && is_operand(t.reg)))
             }
-            // LLVM looks at no other destination, and compiled code relies on it.
-            Second::BesideTranscendentalWrite => only(self.vector && !self.transcendental, self.registers(Field::Vdst)),
+            // LLVM looks at no other destination, and compiled code relies on it. It does not count the SGPRs of a
+            // comparison's result, which stand in the same bits.
+            Second::BesideTranscendentalWrite => {
+                let counts = self.vector && !self.transcendental && !self.inst.info().op().is_compare();
+                only(counts, self.registers(Field::Vdst))
+            }
             Second::ScalarOverwrite => {
                 let scalar = self.is(Flags::SALU) || self.is(Flags::SMEM);
                 only(scalar, self.written(|t| is_scalar(t.reg) && !t.implicit))
