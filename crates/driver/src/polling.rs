@@ -130,18 +130,35 @@ pub unsafe fn wait(value: *const AtomicI64, condition: c_int, wanted: i64, nanos
 struct Poller {
     thread: AtomicI64,
     clock: AtomicI64,
-    /// The processor time that it had at the last look.
+    /// The processor time that it had at the last look, or when it was let go last.
     used: AtomicU64,
+    /// It sleeps, and is not to be interrupted: that would wait until it is let go, before it has done anything.
+    pauses: AtomicBool,
+}
+
+/// The processor time of a thread, by its clock, in nanoseconds.
+fn processor_time(clock: libc::clockid_t) -> Option<u64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: fills in a structure of ours.
+    let done = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    (done == 0).then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32).as_nanos() as u64)
 }
 
 /// Such threads; there are one or two.
-static POLLERS: [Poller; 4] =
-    [const { Poller { thread: AtomicI64::new(0), clock: AtomicI64::new(0), used: AtomicU64::new(0) } }; 4];
+static POLLERS: [Poller; 4] = [const {
+    Poller {
+        thread: AtomicI64::new(0),
+        clock: AtomicI64::new(0),
+        used: AtomicU64::new(0),
+        pauses: AtomicBool::new(false),
+    }
+}; 4];
 /// Where the runtime's code is.
 static CODE: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
 thread_local! {
-    /// The changes that the runtime's thread had seen when it was let go.
+    /// Which of the pollers this thread is, and the changes that it had seen when it was let go.
+    static OWN: Cell<Option<&'static Poller>> = const { Cell::new(None) };
     static SEEN: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -176,6 +193,7 @@ pub fn poller_begins() {
         let Some(free) = POLLERS.iter().find(|one| one.thread.load(Ordering::Relaxed) == 0) else { return };
         free.clock.store(clock.into(), Ordering::Relaxed);
         free.used.store(0, Ordering::Relaxed);
+        OWN.set(Some(free));
         free.thread.store(libc::syscall(libc::SYS_gettid), Ordering::Release);
     }
 }
@@ -195,16 +213,10 @@ pub fn poller_ends() {
 pub fn look() {
     for one in &POLLERS {
         let thread = one.thread.load(Ordering::Acquire);
-        if thread == 0 {
+        if thread == 0 || one.pauses.load(Ordering::Acquire) {
             continue;
         }
-        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        let clock = one.clock.load(Ordering::Relaxed) as libc::clockid_t;
-        // SAFETY: fills in a structure of ours.
-        if unsafe { libc::clock_gettime(clock, &raw mut time) } != 0 {
-            continue;
-        }
-        let now = Duration::new(time.tv_sec as u64, time.tv_nsec as u32).as_nanos() as u64;
+        let Some(now) = processor_time(one.clock.load(Ordering::Relaxed) as libc::clockid_t) else { continue };
         if now.saturating_sub(one.used.swap(now, Ordering::Relaxed)) >= POLLS {
             // SAFETY: the thread has the handler; of one that has ended this says so.
             unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, interruption()) };
@@ -221,11 +233,17 @@ unsafe extern "C" fn pause(_number: c_int, _info: *mut libc::siginfo_t, context:
     }
     // SAFETY: this thread's own.
     let errno = unsafe { *libc::__errno_location() };
-    let seen = SEEN.get();
+    let (seen, own) = (SEEN.get(), OWN.get());
     if HANDLED.count.load(Ordering::SeqCst) == seen {
+        own.inspect(|own| own.pauses.store(true, Ordering::Release));
         HANDLED.sleep(seen, PAUSE);
     }
     SEEN.set(HANDLED.count.load(Ordering::SeqCst));
+    if let Some(own) = own {
+        // To sleep and to wake takes processor time, too.
+        own.used.store(processor_time(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0), Ordering::Relaxed);
+        own.pauses.store(false, Ordering::Release);
+    }
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = errno };
 }
