@@ -8,6 +8,9 @@ use super::{Races, lock};
 /// The most pieces that are remembered; a launch that touches more of them apart has an incomplete footprint.
 const MOST: usize = 1 << 20;
 
+/// Bytes of the longest atomic variable.
+const LONGEST_ATOMIC: u64 = 8;
+
 /// Bytes in a row that one instruction has touched.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Touched {
@@ -51,6 +54,11 @@ impl Touched {
 
     fn stamp(&self) -> Stamp {
         Stamp { bits: self.bits, ..Stamp::default() }
+    }
+
+    fn may_be_atomic(&self) -> bool {
+        let is_alone = self.bytes.end - self.bytes.start <= LONGEST_ATOMIC;
+        self.stamp().has(Stamp::DEVICE | Stamp::ATOMIC) || is_alone && self.stamp().has(Stamp::SMALL)
     }
 
     /// Reads what an atomic variable holds.
@@ -126,6 +134,28 @@ impl Footprint {
         }
         found
     }
+
+    /// The piece with a byte that something else touches meanwhile, and whether the piece writes it. Nothing if neither of
+    /// them writes.
+    pub fn touches(&self, address: u64, other_writes: bool) -> Option<(&Touched, bool)> {
+        let read = || piece_at(&self.reads, address).filter(|_| other_writes).map(|piece| (piece, false));
+        piece_at(&self.writes, address).map(|piece| (piece, true)).or_else(read)
+    }
+
+    /// Whether some of these bytes may be an atomic variable's: what touches it, too, may be ordered by it. Where stores do
+    /// not say whether they are atomic, a word that is stored alone may be one.
+    pub fn has_atomic(&self, bytes: &Range<u64>) -> bool {
+        [&self.writes, &self.reads].into_iter().any(|pieces| {
+            let first = pieces.partition_point(|piece| piece.bytes.end <= bytes.start);
+            let mut meeting = pieces[first..].iter().take_while(|piece| piece.bytes.start < bytes.end);
+            meeting.any(Touched::may_be_atomic)
+        })
+    }
+}
+
+fn piece_at(pieces: &[Touched], address: u64) -> Option<&Touched> {
+    let first = pieces.partition_point(|piece| piece.bytes.end <= address);
+    pieces.get(first).filter(|piece| piece.bytes.start <= address)
 }
 
 /// Pieces in order of their addresses; what several of them touch, the first has.
@@ -244,6 +274,28 @@ mod tests {
         let waits = Stamp::DEVICE | Stamp::LEARNS;
         assert_eq!(counts.conflict(&footprint(&[], &[(0..4, waits), (64..68, 0)])), None);
         assert!(counts.conflict(&footprint(&[], &[(0..4, 0), (64..68, 0)])).is_some());
+    }
+
+    #[test]
+    fn a_byte_is_found_in_the_piece_that_has_it_and_a_read_of_it_only_by_what_writes() {
+        let all = footprint(&[(0..4, 0), (64..68, 0)], &[(16..32, 0), (66..80, 0)]);
+        let found = |address, writes| all.touches(address, writes).map(|(piece, writes)| (piece.bytes.start, writes));
+        assert_eq!(
+            [0, 3, 4, 64, 67, 68].map(|at| found(at, false)),
+            [Some((0, true)), Some((0, true)), None, Some((64, true)), Some((64, true)), None]
+        );
+        assert_eq!(
+            [15, 16, 31, 32, 67, 68].map(|at| found(at, true)),
+            [None, Some((16, false)), Some((16, false)), None, Some((64, true)), Some((66, false))]
+        );
+    }
+
+    #[test]
+    fn atomic_variables_are_seen_among_bytes_that_meet_them() {
+        let writes = [(0..4, 0), (64..68, Stamp::ATOMIC), (100..108, Stamp::SMALL), (200..212, Stamp::SMALL)];
+        let all = footprint(&writes, &[(16..20, Stamp::DEVICE), (32..80, 0)]);
+        let seen = [0..16, 0..17, 20..64, 67..100, 68..100, 107..108, 108..300].map(|bytes| all.has_atomic(&bytes));
+        assert_eq!(seen, [false, true, false, true, false, true, false]);
     }
 
     #[test]
