@@ -16,6 +16,7 @@ typedef struct {
 typedef void driver_wait(uint64_t, int, int64_t, uint64_t);
 typedef void driver_signal(uint64_t);
 typedef void driver_changes(uint64_t, int64_t);
+typedef void driver_copies(uint64_t, uint64_t, uint64_t);
 typedef uint64_t driver_handled(uint64_t, int, int64_t);
 typedef void driver_handler_ends(uint64_t, int);
 typedef void driver_thread(int);
@@ -25,6 +26,7 @@ typedef void driver_reminder(void (*)(void));
 static driver_wait *sleep_until;
 static driver_signal *handler_begins, *changed, *destroyed, *made, *seen, *awaits;
 static driver_changes *changes;
+static driver_copies *copies;
 static driver_handled *handled;
 static driver_handler_ends *handler_ends;
 static driver_settle *settle;
@@ -50,8 +52,9 @@ static bool has_driver(void) {
     made = (driver_signal *)dlsym(driver, "luthierMade");
     seen = (driver_signal *)dlsym(driver, "luthierSeen");
     awaits = (driver_signal *)dlsym(driver, "luthierAwaits");
+    copies = (driver_copies *)dlsym(driver, "luthierCopies");
     poller = (driver_thread *)dlsym(driver, "luthierPoller");
-    if (!sleep_until || !handled || !handler_begins || !handler_ends || !changed || !destroyed || !changes || !made || !seen || !awaits || !poller || !settle ||
+    if (!sleep_until || !handled || !handler_begins || !handler_ends || !changed || !destroyed || !changes || !made || !seen || !awaits || !copies || !poller || !settle ||
         !reminder)
         return false;
     reminder(remind);
@@ -211,8 +214,9 @@ int hsa_signal_destroy(signal_t signal) {
     return real(signal);
 }
 
-static void copies_wait(uint32_t count, const signal_t *signals) {
+static void begin_copy(const void *to, size_t size, uint32_t count, const signal_t *signals, signal_t done) {
     for (uint32_t i = 0; signals && i < count && has_driver(); i++) awaits(signals[i].handle);
+    if (has_driver()) copies(done.handle, (uintptr_t)to, size);
 }
 
 // Copies: the runtime looks itself whether what they wait for is done.
@@ -220,7 +224,7 @@ int hsa_amd_memory_async_copy(void *to, uint64_t to_agent, const void *from, uin
                               const signal_t *signals, signal_t done) {
     static __typeof__(&hsa_amd_memory_async_copy) real;
     if (real == NULL) real = NEXT(hsa_amd_memory_async_copy);
-    copies_wait(count, signals);
+    begin_copy(to, size, count, signals, done);
     return real(to, to_agent, from, from_agent, size, count, signals, done);
 }
 
@@ -228,16 +232,26 @@ int hsa_amd_memory_async_copy_on_engine(void *to, uint64_t to_agent, const void 
                                         uint32_t count, const signal_t *signals, signal_t done, int engine, bool forced) {
     static __typeof__(&hsa_amd_memory_async_copy_on_engine) real;
     if (real == NULL) real = NEXT(hsa_amd_memory_async_copy_on_engine);
-    copies_wait(count, signals);
+    begin_copy(to, size, count, signals, done);
     return real(to, to_agent, from, from_agent, size, count, signals, done, engine, forced);
 }
 
-int hsa_amd_memory_async_copy_rect(const void *to, const void *to_offset, const void *from, const void *from_offset,
-                                   const void *range, uint64_t agent, int direction, uint32_t count, const signal_t *signals,
+typedef struct {
+    uint32_t x, y, z;
+} dim3_t;
+typedef struct {
+    void *base;
+    size_t pitch, slice;
+} pitched_t;
+
+int hsa_amd_memory_async_copy_rect(const pitched_t *to, const dim3_t *to_offset, const void *from, const void *from_offset,
+                                   const dim3_t *range, uint64_t agent, int direction, uint32_t count, const signal_t *signals,
                                    signal_t done) {
     static __typeof__(&hsa_amd_memory_async_copy_rect) real;
     if (real == NULL) real = NEXT(hsa_amd_memory_async_copy_rect);
-    copies_wait(count, signals);
+    // From the base on to behind the box.
+    size_t size = (to_offset->z + range->z) * to->slice + (to_offset->y + range->y) * to->pitch + to_offset->x + range->x;
+    begin_copy(to->base, size, count, signals, done);
     return real(to, to_offset, from, from_offset, range, agent, direction, count, signals, done);
 }
 

@@ -1,7 +1,9 @@
-"""Strict mode finds launches and copies that touch the same bytes and that nothing orders, under unmodified HIP programs."""
+"""Strict mode finds launches, copies and accesses of the host to the same bytes that nothing orders, under unmodified HIP programs."""
 
 from __future__ import annotations
 
+import ctypes
+import os
 import re
 
 import pytest
@@ -20,6 +22,18 @@ WRONG = {
     "wrong_stream": (65536, {"writes", "reads"}, [FILL, TWICE]),
     "early_event": (65536, {"writes", "reads"}, [FILL, TWICE]),
 }
+# Of tests/hip/hasty.hip: what the launch or copy does, what the host does, and where both are.
+HASTY = {
+    "reads_managed": ("writes", "reads", [FILL, "of.m[100]"]),
+    "writes_what_is_read": ("reads", "writes", [TWICE, "of.p[5] = 7"]),
+    "overwrites": ("writes", "writes", [FILL, "of.p[6] = 2"]),
+    "reads_late": ("writes", "reads", [FILL, "of.p[2000]"]),
+    "reads_copied": ("writes", "reads", ["of.p[3000]"]),
+    "changes_copied": ("reads", "writes", ["of.p[4000] = 1"]),
+    "sends": ("writes", "reads", [FILL]),
+    "wrong_stream": ("writes", "reads", [FILL, "of.m[200]"]),
+    "leaves": ("writes", "reads", [FILL, "of->m[300]"]),
+}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -34,9 +48,23 @@ def judged(program, case: str, target: str) -> list[str]:
     return [line for line in done.stderr.splitlines() if "launch-race:" in line]
 
 
-def line_of(text: str) -> str:
-    lines = (rocm.SOURCES / "unordered.hip").read_text().splitlines()
-    return f"unordered.hip:{next(number for number, line in enumerate(lines, 1) if text in line)}"
+def line_of(text: str, source: str = "unordered.hip") -> str:
+    lines = (rocm.SOURCES / source).read_text().splitlines()
+    return f"{source}:{next(number for number, line in enumerate(lines, 1) if text in line)}"
+
+
+def has_userfaultfd() -> bool:
+    """As the driver asks for it: all of it, system calls' accesses included."""
+    opened = ctypes.CDLL(None, use_errno=True).syscall(323, os.O_CLOEXEC | os.O_NONBLOCK)
+    if opened >= 0:
+        os.close(opened)
+    return opened >= 0
+
+
+needs_userfaultfd = pytest.mark.skipif(
+    not has_userfaultfd(),
+    reason="userfaultfd is not allowed here (root, or vm.unprivileged_userfaultfd=1): the host's accesses cannot be seen",
+)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -49,6 +77,32 @@ def test_a_race_between_launches_is_found_with_both_lines(case, target):
     assert all(line_of(place) in line for place in places), line
     # A copy has no instruction.
     assert ("the other is at pc" in line) == ("copy" not in case), line
+
+
+@needs_userfaultfd
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("case", HASTY)
+def test_a_host_that_does_not_wait_for_a_launch_or_copy_is_found_with_its_line(case, target):
+    does, host, places = HASTY[case]
+    [line] = judged(rocm.hip7("hasty", TARGETS), case, target)
+    assert f"it {does} memory that the host {host} without having waited for it" in line, line
+    assert all(line_of(place, "hasty.hip") in line for place in places), line
+    # The host's function, where the access is the program's own and not a system call's.
+    assert case == "sends" or f"({case}() in " in line or f"({case} in " in line, line
+    assert line.startswith("luthier: a copy: ") == (case in ("reads_copied", "changes_copied")), line
+
+
+@needs_userfaultfd
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_host_that_waits_is_no_finding(target):
+    program = rocm.hip7("hasty", TARGETS)
+    assert [judged(program, case, target) for case in ("in_order", "by_flag")] == [[], []]
+
+
+@needs_userfaultfd
+def test_a_host_that_waits_is_no_finding_on_rocm_5():
+    program = rocm.hip("hasty")
+    assert [judged(program, case, "gfx90a") for case in ("in_order", "by_flag")] == [[], []]
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -16,6 +16,7 @@
 //! | [`events`], [`polling`] | what threads sleep on, of runtimes that wait for interrupts and of those that poll |
 //! | [`handlers`] | handlers of signals, which a process that ends waits for |
 //! | [`order`] | what orders launches and copies, and which nothing orders |
+//! | [`touches`] | what the host itself does to memory that GPUs have |
 //! | [`queue`] | AQL and SDMA queues: their packets, signals, scratch memory, errors |
 //! | [`gpu`], [`code`] | one mock GPU, and the code objects that are loaded on it |
 //! | [`clock`], [`log`], [`report`] | time, lines on standard error, what they say |
@@ -53,3 +54,4 @@ pub mod runtime;
 pub mod state;
 mod sysfs;
 pub mod topology;
+pub mod touches;

@@ -55,7 +55,7 @@ pub fn place(f: &Finding, near: impl Fn(u64) -> String) -> Option<String> {
     f.address.filter(|_| in_memory).map(near)
 }
 
-/// A finding of strict mode, in a line: in the program's launch of this number, or in the runtime's own. From the kind on it
+/// A finding of strict mode, in a line: in the program's launch of this number (0: a copy), or in the runtime's own. From the kind on it
 /// is the sentence that Python makes of the same finding (`luthier.reports.findings`).
 pub fn finding(launch: u64, of_program: bool, f: &Finding, place: Option<&str>) -> String {
     let whose = match f.kind {
@@ -76,8 +76,9 @@ pub fn finding(launch: u64, of_program: bool, f: &Finding, place: Option<&str>) 
         };
         format!("; {which} at pc {:#x} ({}){}", o.pc, o.text, places(&o.source))
     });
+    let what = if launch == 0 { "a copy".to_owned() } else { format!("launch {launch}{whose}") };
     format!(
-        "launch {launch}{whose}: {}: {}: {}+pc {:#x} ({}){}, workgroup ({x}, {y}, {z}) wave {}{lane}{address}{}{}{}",
+        "{what}: {}: {}: {}+pc {:#x} ({}){}, workgroup ({x}, {y}, {z}) wave {}{lane}{address}{}{}{}",
         f.kind.name(),
         f.message,
         f.kernel,

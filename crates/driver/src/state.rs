@@ -16,6 +16,7 @@ use crate::memory::Memory;
 use crate::order::Order;
 use crate::queue::{self, Queues};
 use crate::runtime;
+use crate::touches::Touches;
 
 pub struct State {
     pub config: Config,
@@ -26,6 +27,8 @@ pub struct State {
     pub queues: Queues,
     /// What orders launches and copies, if strict mode looks for that.
     pub order: Arc<Option<Order>>,
+    /// What the host does to memory that GPUs have, likewise.
+    pub touches: Option<Arc<Touches>>,
     opened: AtomicU32,
 }
 
@@ -41,15 +44,20 @@ extern "C" fn forked() {
 
 impl State {
     fn new(config: Config) -> Result<State, Status> {
-        let memory = Arc::new(Memory::new(config.clone()));
+        let wanted = config.strict.kinds().is_some_and(|kinds| kinds.contains(FindingKind::LaunchRace.into()));
+        // On an APU all memory of the process is the GPU's.
+        let touches = if wanted && !config.apu { Touches::new() } else { None };
+        let memory = Arc::new(Memory::new(config.clone(), touches.clone()));
         let mailboxes = memory.allocate_for_all(8 * events::MOST as u64)?;
         let events = Arc::new(Events::new(mailboxes));
         let nodes = (0..config.nodes()).filter(|&node| config.is_gpu(node));
         let account = Arc::new(Account::of_environment());
-        let wanted = config.strict.kinds().is_some_and(|kinds| kinds.contains(FindingKind::LaunchRace.into()));
         let order = Arc::new(wanted.then(Order::default));
-        let gpus = nodes.map(|node| Arc::new(Gpu::new(&memory, &events, &account, &order, node))).collect();
-        Ok(State { config, memory, events, gpus, queues: Queues::default(), order, opened: AtomicU32::new(0) })
+        let gpus: Vec<_> = nodes.map(|node| Arc::new(Gpu::new(&memory, &events, &account, &order, node))).collect();
+        if let (Some(touches), Some(gpu)) = (&touches, gpus.first()) {
+            touches.serve(gpu).map_err(|_| Status::NoMemory)?;
+        }
+        Ok(State { config, memory, events, gpus, queues: Queues::default(), order, touches, opened: AtomicU32::new(0) })
     }
 
     /// # Errors

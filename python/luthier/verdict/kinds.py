@@ -81,7 +81,7 @@ KINDS = {
     ),
     "launch-race": Kind(
         "Race between launches",
-        "Two launches of a program, or a launch and a copy, access the same bytes, one of them writes, and nothing orders the two.",
+        "Two launches of a program, a launch and a copy, or one of them and the host access the same bytes, one of them writes, and nothing orders the two.",
         "Put both on one stream, have the second one's stream wait for an event behind the first, or synchronise in between.",
     ),
     "buffer-range": Kind(

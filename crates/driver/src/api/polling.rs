@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use luthier_abi::{Signal, signal};
 
@@ -13,8 +13,10 @@ use crate::order::Order;
 use crate::polling;
 use crate::state::{self, State};
 
-/// The longest that a process which ends waits for handlers: one of them may wait for what never comes.
+/// The longest that a process which ends waits for handlers, or for work: it may wait for what never comes.
 const LONGEST: Duration = Duration::from_secs(2);
+/// How often it looks at work.
+const LOOK: Duration = Duration::from_micros(200);
 
 /// Sleeps until a signal has what is waited for, or for this many nanoseconds; does nothing below runtimes that sleep.
 ///
@@ -69,10 +71,16 @@ pub extern "C" fn luthierReminder(remind: extern "C" fn()) {
     handlers::remind_by(Box::new(said), |signal| state::get().ok()?.signal(signal));
 }
 
-/// The process ends: waits for the handlers that are due.
+/// The process ends: waits for the handlers that are due, and for work with which the host may be in a race.
 #[unsafe(no_mangle)]
 pub extern "C" fn luthierSettle() {
     let Ok(state) = state::get() else { return };
+    if let Some((_, order)) = ordered() {
+        let start = Instant::now();
+        while order.is_undecided() && start.elapsed() < LONGEST {
+            std::thread::sleep(LOOK);
+        }
+    }
     HANDLERS.settle(LONGEST, |signal| state.signal(signal));
 }
 
@@ -90,6 +98,7 @@ pub unsafe extern "C" fn luthierChanges(signal: u64, value: i64) {
             // SAFETY: as above.
             let doorbell = unsafe { &(*at).value }.load(Ordering::Relaxed);
             state.queues.rings(doorbell as u64, value as u64);
+            take(state);
         }
         _ => order.changes(signal),
     }
@@ -108,6 +117,22 @@ pub extern "C" fn luthierMade(signal: u64) {
 pub extern "C" fn luthierAwaits(signal: u64) {
     if let Some((_, order)) = ordered() {
         order.awaits(signal);
+    }
+}
+
+/// The program asks for a copy to there, which ends with a signal.
+#[unsafe(no_mangle)]
+pub extern "C" fn luthierCopies(signal: u64, to: u64, size: u64) {
+    if let Some((state, order)) = ordered() {
+        order.copies(signal, to..to.saturating_add(size));
+        take(state);
+    }
+}
+
+/// The host is about to submit work: what it touches from now on is seen.
+fn take(state: &State) {
+    if let Some(touches) = &state.touches {
+        touches.take();
     }
 }
 

@@ -4,7 +4,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::OnceLock;
 
 use super::PAGE;
-use super::vram::Place;
+use super::vram::{Place, Vram};
 
 /// What is unmapped behind each block: an overrun by less is caught, the host's too.
 const GUARD: u64 = 1 << 16;
@@ -15,8 +15,23 @@ pub struct Mapping {
     start: u64,
     /// With the guard.
     whole: u64,
+    /// Where the same bytes are for GPUs and nothing else, if that is apart.
+    twin: Option<Twin>,
     /// What backs them, if another process may have them too.
     pub file: OnceLock<(OwnedFd, Place)>,
+}
+
+/// Pages that show the same bytes as others.
+struct Twin {
+    start: u64,
+    len: u64,
+}
+
+impl Drop for Twin {
+    fn drop(&mut self) {
+        // SAFETY: ours, and nothing accesses them any more (`Pin`).
+        unsafe { libc::munmap(raw(self.start), self.len as usize) };
+    }
 }
 
 fn raw(address: u64) -> *mut libc::c_void {
@@ -47,6 +62,21 @@ impl Mapping {
         Some(mapping)
     }
 
+    /// The same, with pages of their own for what GPUs do: so it can be seen what the host does.
+    pub fn doubled(len: u64, fixed: Option<u64>) -> Option<Mapping> {
+        let vram = Vram::new().ok()?;
+        let place = vram.piece(len, 0).ok()?;
+        let mut mapping = Mapping::new(len, fixed)?;
+        let how = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: takes addresses that nothing has.
+        let at = unsafe { libc::mmap(std::ptr::null_mut(), len as usize, libc::PROT_NONE, how, -1, 0) };
+        if at == libc::MAP_FAILED {
+            return None;
+        }
+        mapping.twin = Some(Twin { start: at.expose_provenance() as u64, len });
+        mapping.show(vram.file(), place.offset, len).then_some(mapping)
+    }
+
     /// Addresses alone, with nothing there.
     pub fn addresses(len: u64, alignment: u64) -> Option<Mapping> {
         Mapping::reserve(len, alignment)
@@ -69,15 +99,19 @@ impl Mapping {
     }
 
     fn show(&self, file: &OwnedFd, offset: u64, len: u64) -> bool {
+        let shown_at = |start| Mapping::show_at(start, file, offset, len);
+        shown_at(self.start) && self.twin.as_ref().is_none_or(|twin| shown_at(twin.start))
+    }
+
+    fn show_at(start: u64, file: &OwnedFd, offset: u64, len: u64) -> bool {
         let (access, how) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_FIXED);
         // SAFETY: replaces pages that are ours, and held no Rust objects.
-        let at =
-            unsafe { libc::mmap(raw(self.start), len as usize, access, how, file.as_raw_fd(), offset as libc::off_t) };
+        let at = unsafe { libc::mmap(raw(start), len as usize, access, how, file.as_raw_fd(), offset as libc::off_t) };
         if at == libc::MAP_FAILED {
             return false;
         }
         // SAFETY: as above.
-        unsafe { libc::madvise(raw(self.start), len as usize, libc::MADV_DONTFORK) };
+        unsafe { libc::madvise(raw(start), len as usize, libc::MADV_DONTFORK) };
         true
     }
 
@@ -103,18 +137,19 @@ impl Mapping {
                 libc::munmap(raw(start + whole), after as usize);
             }
         }
-        Some(Mapping { start, whole, file: OnceLock::new() })
+        Some(Mapping { start, whole, twin: None, file: OnceLock::new() })
     }
 
     fn reserve_at(address: u64, len: u64) -> Option<Mapping> {
         let start = Mapping::map(address, len, libc::MAP_FIXED_NOREPLACE)?;
-        let mapping = Mapping { start, whole: len, file: OnceLock::new() };
+        let mapping = Mapping { start, whole: len, twin: None, file: OnceLock::new() };
         // Kernels that do not know the flag give another place.
         (start == address).then_some(mapping)
     }
 
     /// Gives the bytes back and keeps the addresses; false if that fails.
-    pub fn empty(&self) -> bool {
+    pub fn empty(&mut self) -> bool {
+        self.twin = None;
         let how = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: ours, and nothing accesses them any more (`Pin`).
         let at = unsafe { libc::mmap(raw(self.start), self.whole as usize, libc::PROT_NONE, how, -1, 0) };
@@ -123,6 +158,11 @@ impl Mapping {
 
     pub fn start(&self) -> u64 {
         self.start
+    }
+
+    /// Where GPUs and the driver access the bytes.
+    pub fn inner(&self) -> u64 {
+        self.twin.as_ref().map_or(self.start, |twin| twin.start)
     }
 }
 

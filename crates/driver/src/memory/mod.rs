@@ -23,6 +23,7 @@ use luthier_emulator::memory::{Span, unwritten};
 use crate::abi::{PointerInfo, SharedHandle, Status, flags, pointer};
 use crate::config::Config;
 use crate::topology::host_memory;
+use crate::touches::Touches;
 use apart::Apart;
 use map::Mapping;
 use vram::{Place, Vram};
@@ -81,13 +82,15 @@ struct Table {
     /// What was freed when the next work would have had this number.
     graveyard: VecDeque<(u64, Arc<Mapping>)>,
     /// The addresses of what was freed, so that a stale pointer stays wild for a while.
-    stale: VecDeque<Arc<Mapping>>,
+    stale: VecDeque<Mapping>,
 }
 
 pub struct Memory {
     table: Mutex<Table>,
     vram: OnceLock<Vram>,
     config: Config,
+    /// Sees what the host does to its own memory that GPUs have, if strict mode wants to know.
+    touches: Option<Arc<Touches>>,
     code_epoch: AtomicU64,
 }
 
@@ -112,7 +115,7 @@ fn span(at: u64, host: u64, len: u64, flags: u32) -> Span {
 
 impl Block {
     fn span(&self, start: u64) -> Span {
-        span(start, start, self.len, self.flags).asked(start..start + self.asked)
+        span(start, self.mapping.inner(), self.len, self.flags).asked(start..start + self.asked)
     }
 }
 
@@ -171,7 +174,9 @@ impl Table {
         while self.graveyard.front().is_some_and(|(since, _)| *since <= oldest) {
             let Some((_, mapping)) = self.graveyard.pop_front() else { return };
             // A queue that was not destroyed may have it still.
-            if Arc::strong_count(&mapping) == 1 && mapping.empty() {
+            if let Ok(mut mapping) = Arc::try_unwrap(mapping)
+                && mapping.empty()
+            {
                 self.stale.push_back(mapping);
             }
             if self.stale.len() > FREED {
@@ -186,8 +191,8 @@ fn node_list(set: u64) -> Box<[u32]> {
 }
 
 impl Memory {
-    pub fn new(config: Config) -> Memory {
-        Memory { table: Mutex::default(), vram: OnceLock::new(), config, code_epoch: AtomicU64::new(1) }
+    pub fn new(config: Config, touches: Option<Arc<Touches>>) -> Memory {
+        Memory { table: Mutex::default(), vram: OnceLock::new(), config, touches, code_epoch: AtomicU64::new(1) }
     }
 
     pub fn config(&self) -> &Config {
@@ -234,10 +239,16 @@ impl Memory {
         if fixed.is_some() {
             table.stale.clear();
         }
-        let mapping = Mapping::new(len, fixed).ok_or(Status::NoMemory)?;
-        let start = mapping.start();
         // Code and queues are the runtime's.
-        if counted && flags & (flags::SCRATCH | flags::EXECUTE | flags::AQL_QUEUE) == 0 {
+        let is_the_runtimes = flags & (flags::SCRATCH | flags::EXECUTE | flags::AQL_QUEUE) != 0;
+        let watches = self.touches.as_ref().filter(|_| !self.config.is_gpu(node) && !is_the_runtimes);
+        let mapping = if watches.is_some() { Mapping::doubled(len, fixed) } else { Mapping::new(len, fixed) };
+        let mapping = mapping.ok_or(Status::NoMemory)?;
+        let start = mapping.start();
+        if let Some(touches) = watches {
+            touches.watch(start..start + len);
+        }
+        if counted && !is_the_runtimes {
             self.forget(start, len);
         }
         if counted {
@@ -307,6 +318,9 @@ impl Memory {
             table.freed.pop_front();
         }
         table.freed.push_back((address, block.len));
+        if let Some(touches) = &self.touches {
+            touches.forget(address);
+        }
         unwritten::remove(std::ptr::without_provenance(address as usize), block.len);
         table.spans.clear();
         if block.flags & flags::EXECUTE != 0 {

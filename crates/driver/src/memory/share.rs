@@ -19,7 +19,7 @@ fn lay_open(mapping: &Mapping, len: u64, node: u32) -> Result<&(OwnedFd, Place),
     if mapping.file.get().is_none() {
         let vram = Vram::new()?;
         let place = vram.piece(len, node)?;
-        copy(mapping.start(), &place, vram.file()).map_err(|_| Status::NoMemory)?;
+        copy(mapping.inner(), &place, vram.file()).map_err(|_| Status::NoMemory)?;
         let file = vram.file().try_clone().map_err(|_| Status::NoMemory)?;
         if !mapping.attach(file, place) {
             return Err(Status::NoMemory);

@@ -8,7 +8,7 @@ fn memory(devices: &str) -> Arc<Memory> {
         "LUTHIER_MOCK_MEMORY" => Some("64M".into()),
         _ => None,
     };
-    Arc::new(Memory::new(Config::read(get).expect("possible")))
+    Arc::new(Memory::new(Config::read(get).expect("possible"), None))
 }
 
 fn view(memory: &Arc<Memory>, node: u32) -> View {

@@ -7,6 +7,7 @@
 //! has ordered, and what ran apart by chance may be missed.
 
 mod clock;
+mod host;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
@@ -16,6 +17,8 @@ use luthier_emulator::packet::Spot;
 use luthier_emulator::{Conflict, Footprint};
 
 use clock::Clock;
+use host::{Host, Rung};
+pub use host::{HostRace, HostTouch};
 
 /// Work that is compared with what comes after it, and pieces of memory that all of it has touched.
 const MOST_WORK: usize = 1024;
@@ -41,6 +44,8 @@ struct Work {
     number: u64,
     footprint: Footprint,
     doer: Doer,
+    /// The host has touched a page with an atomic variable of its: that may be what orders them.
+    is_looked_at: bool,
 }
 
 impl Work {
@@ -56,6 +61,8 @@ pub struct Ticket {
     index: Option<u64>,
     clock: Clock,
     barrier: bool,
+    /// How much the host had submitted, with this.
+    step: u64,
 }
 
 /// Two works that nothing orders.
@@ -63,6 +70,13 @@ pub struct Clash {
     pub conflict: Conflict,
     pub earlier: Doer,
     pub later: Doer,
+}
+
+/// What a work clashes with: earlier works, and what the host has touched meanwhile.
+#[derive(Default)]
+pub struct Clashes {
+    pub works: Vec<Clash>,
+    pub host: Vec<HostRace>,
 }
 
 /// One queue's packets.
@@ -73,8 +87,7 @@ struct Line {
     /// What each packet from now on knows, and what one with the barrier bit knows besides: all that was done.
     known: Clock,
     done: Clock,
-    /// What the host knew when it rang, by the index of the last packet that was there.
-    rung: VecDeque<(u64, Clock)>,
+    rung: VecDeque<Rung>,
     /// What packets under way know.
     under_way: Vec<(u64, Clock)>,
 }
@@ -82,8 +95,8 @@ struct Line {
 impl Line {
     /// Its packets up to this index have had their turn.
     fn come(&mut self, index: Option<u64>) {
-        while let (Some(index), Some((last, _))) = (index, self.rung.front())
-            && *last <= index
+        while let (Some(index), Some(rung)) = (index, self.rung.front())
+            && rung.last <= index
         {
             self.rung.pop_front();
         }
@@ -93,6 +106,7 @@ impl Line {
 #[derive(Default)]
 struct State {
     host: Clock,
+    host_touches: Host,
     lines: Vec<Line>,
     /// What signals stand for, and those whose changes the host sees by functions that are heard.
     signals: HashMap<u64, Clock>,
@@ -160,8 +174,8 @@ impl Order {
     /// The host is about to ring: packets up to this index are there.
     pub fn rings(&self, queue: usize, index: u64) {
         let state = &mut *self.lock();
-        let line = &mut state.lines[queue];
-        line.rung.push_back((index, state.host.clone()));
+        let step = state.host_touches.asks();
+        state.lines[queue].rung.push_back(Rung { last: index, known: state.host.clone(), step });
     }
 
     /// A packet of a queue comes to its turn. `index` is its place in the ring, of a queue for which the host rings.
@@ -172,12 +186,21 @@ impl Order {
         let number = line.count;
         let mut clock = line.known.clone();
         line.come(index.and_then(|index| index.checked_sub(1)));
-        clock.join(line.rung.front().map_or(&state.host, |(_, known)| known));
+        let step = match line.rung.front() {
+            Some(rung) => {
+                clock.join(&rung.known);
+                rung.step
+            }
+            None => {
+                clock.join(&state.host);
+                state.host_touches.submits()
+            }
+        };
         if barrier {
             clock.join(&line.done);
         }
         line.under_way.push((number, clock.clone()));
-        Ticket { queue, number, index, clock, barrier }
+        Ticket { queue, number, index, clock, barrier, step }
     }
 
     /// The packet has waited for a signal: those behind it have, too.
@@ -207,10 +230,10 @@ impl Order {
         }
     }
 
-    /// What the packet has touched, and the earlier works with which it clashes.
-    pub fn touched(&self, ticket: &Ticket, footprint: Footprint, doer: Doer) -> Vec<Clash> {
+    /// What the packet has touched, and what it clashes with.
+    pub fn touched(&self, ticket: &Ticket, footprint: Footprint, doer: Doer) -> Clashes {
         if footprint.is_empty() {
-            return Vec::new();
+            return Clashes::default();
         }
         let state = &mut *self.lock();
         let mut clashes = Vec::new();
@@ -222,13 +245,19 @@ impl Order {
                 clashes.push(Clash { conflict, earlier: work.doer.clone(), later: doer.clone() });
             }
         }
-        state.works.push_back(Work { queue: ticket.queue, number: ticket.number, footprint, doer });
-        clashes
+        let is_looked_at = state.host_touches.looks_at(ticket.step, &footprint);
+        let mut host = Vec::new();
+        if !is_looked_at {
+            host = state.host_touches.races(ticket.step, &footprint, &doer);
+            host.retain(|race| state.told.insert(race.places()));
+        }
+        state.works.push_back(Work { queue: ticket.queue, number: ticket.number, footprint, doer, is_looked_at });
+        Clashes { works: clashes, host }
     }
 
     /// The packet is done: its signal, if it has one, stands for it from now on. Before the signal changes.
     pub fn ends(&self, ticket: Ticket, signal: u64) {
-        let Ticket { queue, number, index, mut clock, barrier } = ticket;
+        let Ticket { queue, number, index, mut clock, barrier, .. } = ticket;
         clock.learn(queue, number);
         let state = &mut *self.lock();
         let line = &mut state.lines[queue];
@@ -240,6 +269,7 @@ impl Order {
         }
         if signal != 0 {
             state.signals.entry(signal).or_default().join(&clock);
+            state.host_touches.copied(signal);
         }
         if signal != 0 && !state.heard.contains(&signal) {
             state.host.join(&clock);
@@ -270,10 +300,21 @@ impl Order {
 }
 
 impl State {
+    fn is_under_way(&self) -> bool {
+        self.host_touches.is_copying()
+            || self.lines.iter().any(|line| !line.rung.is_empty() || !line.under_way.is_empty())
+    }
+
     /// Forgets work that every packet knows of, those under way and those to come.
     fn prune(&mut self) {
+        if !self.is_under_way() {
+            self.host_touches.forget();
+        }
         let State { host, lines, works, dropped, .. } = self;
-        let clocks = || lines.iter().flat_map(|line| line.rung.iter().chain(&line.under_way)).map(|(_, clock)| clock);
+        let clocks = || {
+            let rung = lines.iter().flat_map(|line| &line.rung).map(|rung| &rung.known);
+            rung.chain(lines.iter().flat_map(|line| &line.under_way).map(|(_, clock)| clock))
+        };
         works.retain(|&Work { queue, number, .. }| {
             !host.knows(queue, number) || clocks().any(|clock| !clock.knows(queue, number))
         });

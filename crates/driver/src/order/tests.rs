@@ -1,4 +1,5 @@
 use super::*;
+use crate::touches::Code;
 
 const SIGNAL: u64 = 0x40;
 
@@ -13,7 +14,7 @@ fn writes() -> Footprint {
 /// A packet that writes the same bytes as all others here; how many it clashes with.
 fn write(order: &Order, queue: usize, name: &str, signal: u64) -> usize {
     let ticket = order.begin(queue, None, true);
-    let clashes = order.touched(&ticket, writes(), doer(name)).len();
+    let clashes = order.touched(&ticket, writes(), doer(name)).works.len();
     order.ends(ticket, signal);
     clashes
 }
@@ -32,10 +33,10 @@ fn packets_of_one_queue_are_ordered_by_the_barrier_bit() {
     assert_eq!((write(&order, 0, "a", SIGNAL), write(&order, 0, "b", SIGNAL)), (0, 0));
     let free = order.begin(0, None, false);
     // The last packet with the bit has waited for those before it; nothing waits for that one.
-    assert_eq!(order.touched(&free, writes(), doer("c")).len(), 0);
+    assert_eq!(order.touched(&free, writes(), doer("c")).works.len(), 0);
     order.ends(free, SIGNAL);
     let free = order.begin(0, None, false);
-    assert_eq!(order.touched(&free, writes(), doer("d")).len(), 1);
+    assert_eq!(order.touched(&free, writes(), doer("d")).works.len(), 1);
     order.ends(free, SIGNAL);
     assert_eq!(write(&order, 0, "e", SIGNAL), 0);
 }
@@ -64,10 +65,10 @@ fn what_the_host_knew_when_it_rang_counts_and_not_what_it_learned_later() {
     order.seen(SIGNAL);
     order.rings(1, 1);
     let ticket = order.begin(1, Some(0), true);
-    assert_eq!(order.touched(&ticket, Footprint::of_copy(Some(0..4), 64..68), doer("b")).len(), 1);
+    assert_eq!(order.touched(&ticket, Footprint::of_copy(Some(0..4), 64..68), doer("b")).works.len(), 1);
     order.ends(ticket, SIGNAL);
     let ticket = order.begin(1, Some(1), true);
-    assert_eq!(order.touched(&ticket, writes(), doer("c")).len(), 0);
+    assert_eq!(order.touched(&ticket, writes(), doer("c")).works.len(), 0);
     order.ends(ticket, SIGNAL);
 }
 
@@ -81,7 +82,7 @@ fn what_the_host_hands_on_by_a_signal_is_known_to_what_waits_for_it() {
     order.changes(flag);
     let mut ticket = order.begin(1, Some(0), true);
     order.waited(&mut ticket, flag);
-    assert_eq!(order.touched(&ticket, writes(), doer("b")).len(), 0);
+    assert_eq!(order.touched(&ticket, writes(), doer("b")).works.len(), 0);
     order.ends(ticket, SIGNAL);
 }
 
@@ -92,7 +93,7 @@ fn the_host_is_taken_to_know_of_signals_that_are_not_heard() {
     // Unless both were under way together.
     let ticket = order.begin(1, None, true);
     assert_eq!(write(&order, 0, "c", 0x100), 0);
-    assert_eq!(order.touched(&ticket, writes(), doer("d")).len(), 1);
+    assert_eq!(order.touched(&ticket, writes(), doer("d")).works.len(), 1);
     order.ends(ticket, 0x100);
 }
 
@@ -106,7 +107,7 @@ fn copies_know_of_what_they_were_told_to_wait_for() {
         ticket
     };
     let before = copy();
-    assert_eq!(order.touched(&before, writes(), doer("b")).len(), 1);
+    assert_eq!(order.touched(&before, writes(), doer("b")).works.len(), 1);
     order.awaits(SIGNAL);
     let behind = copy();
     assert!(!before.clock.knows(0, 1) && behind.clock.knows(0, 1));
@@ -129,4 +130,80 @@ fn work_that_all_know_of_and_memory_that_is_freed_are_forgotten() {
     (0..2 * MOST_WORK).for_each(|_| assert_eq!(write(&order, 0, "a", SIGNAL), 0));
     assert_eq!(kept(&order), (MOST_WORK, MOST_WORK));
     assert_eq!((order.dropped(), order.dropped()), (MOST_WORK as u64, 0));
+}
+
+fn touch(address: u64, write: bool) -> HostTouch {
+    HostTouch { address, write, code: Code { pc: address, place: None } }
+}
+
+/// What the host does, before and after it rings for a packet, while that runs, and after it: which of it is a race?
+fn races_of(path: &str, footprint: &Footprint, touches: [Option<HostTouch>; 4], sees: bool) -> Vec<u64> {
+    let order = order();
+    let [before, rung, running, after] = touches;
+    let code = Code { pc: 0, place: Some((path.into(), 0)) };
+    let mut races = Vec::new();
+    let does = |touch: Option<HostTouch>, races: &mut Vec<HostRace>| {
+        races.extend(
+            touch
+                .map(|touch| {
+                    order.host_touches(HostTouch { code: Code { pc: touch.address, ..code.clone() }, ..touch })
+                })
+                .unwrap_or_default(),
+        );
+    };
+    does(before, &mut races);
+    order.rings(0, 0);
+    does(rung, &mut races);
+    let ticket = order.begin(0, Some(0), true);
+    does(running, &mut races);
+    races.extend(order.touched(&ticket, footprint.clone(), doer("a")).host);
+    order.ends(ticket, SIGNAL);
+    if sees {
+        order.seen(SIGNAL);
+    }
+    does(after, &mut races);
+    races.iter().map(|race| race.host.address).collect()
+}
+
+#[test]
+fn the_host_is_in_a_race_from_when_it_rings_until_it_has_seen_the_signal() {
+    let touches = || [1, 2, 3, 4].map(|address| Some(touch(address, false)));
+    assert_eq!(races_of("/app", &writes(), touches(), false), [2, 3, 4]);
+    assert_eq!(races_of("/app", &writes(), touches(), true), [2, 3]);
+    // The runtime orders what it does itself.
+    assert_eq!(races_of("/lib/libamdhip64.so.7", &writes(), touches(), false), [0; 0]);
+    // Other bytes, and reads of what is only read.
+    let beside = || [64, 65, 66, 67].map(|address| Some(touch(address, true)));
+    assert_eq!(races_of("/app", &writes(), beside(), false), [0; 0]);
+    let reads = Footprint::of_copy(Some(0..64), 1000..1001);
+    assert_eq!(races_of("/app", &reads, touches(), false), [0; 0]);
+    let changes = || [1, 2, 3, 4].map(|address| Some(touch(address, true)));
+    assert_eq!(races_of("/app", &reads, changes(), false), [2, 3, 4]);
+}
+
+#[test]
+fn a_copy_is_under_way_from_when_the_program_asks_for_it() {
+    let order = order();
+    order.copies(SIGNAL, 0..64);
+    assert!(order.is_under_way() && order.host_touches(touch(5, false)).is_empty());
+    let mut ticket = order.begin(0, None, true);
+    order.is_of_a_copy(&mut ticket, 0);
+    let races = order.touched(&ticket, writes(), doer("a copy")).host;
+    assert_eq!(races.iter().map(|race| (race.host.address, race.writes)).collect::<Vec<_>>(), [(5, true)]);
+    order.ends(ticket, SIGNAL);
+    assert!(!order.is_under_way() && !order.is_undecided());
+    // The next one comes after what the host has touched.
+    order.seen(SIGNAL);
+    assert!(order.host_touches(touch(6, false)).is_empty());
+    order.copies(SIGNAL, 0..64);
+    let mut ticket = order.begin(0, None, true);
+    order.is_of_a_copy(&mut ticket, 0);
+    assert!(order.touched(&ticket, writes(), doer("a copy")).host.is_empty());
+}
+
+#[test]
+fn without_functions_that_are_heard_the_hosts_accesses_do_not_count() {
+    let order = order();
+    assert_eq!(write(&order, 0, "a", SIGNAL), 0);
+    assert!(order.host_touches(touch(5, false)).is_empty());
 }

@@ -25,6 +25,7 @@ use watch::{Patience, Watch};
 
 pub use blit::{Blit, Blits};
 pub use signal::value as signal_value;
+pub use told::tell_of_host;
 pub use watch::quietly;
 
 /// Queues of a process.

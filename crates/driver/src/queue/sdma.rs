@@ -209,7 +209,11 @@ fn in_order(
         order.drops(&ticket);
         return done;
     }
-    told::touched(queue, &ticket, touches(), "a copy".into(), None, None);
+    let touched = touches();
+    if let Some(first) = touched.writes.first() {
+        order.is_of_a_copy(&mut ticket, first.bytes.start);
+    }
+    told::touched(queue, &ticket, touched, "a copy".into(), None, None);
     order.ends(ticket, 0);
     Ok(())
 }

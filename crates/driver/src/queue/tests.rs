@@ -22,7 +22,7 @@ struct Bench {
 impl Bench {
     fn new(kind: u32) -> Bench {
         let config = Config::read(|name| (name == "LUTHIER_MOCK").then(|| "gfx90a".into())).expect("possible");
-        let memory = Arc::new(Memory::new(config));
+        let memory = Arc::new(Memory::new(config, None));
         let room = |size| memory.allocate_for_all(size).expect("room");
         let (ring, page, amd) = (room(RING), room(1 << 16), room(4096));
         let gpu =
