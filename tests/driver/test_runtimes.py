@@ -29,25 +29,18 @@ REFUSED = {
     ("arrays", "7"): {
         "gfx94": "operation not supported",
         "gfx95": "operation not supported",
-        "gfx103": "SW_MODE",
-        "gfx11": "SW_MODE",
-        "gfx12": "SW_MODE",
     },
 }
-#: Of arrays, those that are tiled.
-TILED = {"plane", "volumes", "layers", "surfaces"}
 
 
 def built(runtime: str, name: str, target: str) -> Path:
     return rocm.hip7(name, (target,)) if runtime == "7" else rocm.hip(name, "O3", (target,))
 
 
-def refusal(name: str, case: str, runtime: str, target: str) -> str | None:
-    """What is said where the runtime or the device refuses a case by name."""
-    for start, said in REFUSED.get((name, runtime), {}).items():
-        if target.startswith(start) and (case in TILED or said != "SW_MODE"):
-            return said
-    return None
+def refusal(name: str, runtime: str, target: str) -> str | None:
+    """What is said where the runtime refuses a program's cases by name."""
+    refused = REFUSED.get((name, runtime), {})
+    return next((said for start, said in refused.items() if target.startswith(start)), None)
 
 
 class Kept:
@@ -78,7 +71,7 @@ def outcome_of(runtime: str, target: str, name: str, case: str, program: Path) -
         done = rocm.mock(program, case, target=f"{target},2", MODULE=module)
     except subprocess.TimeoutExpired:
         return "failed", f"no end within {rocm.TIMEOUT} s"
-    said = refusal(name, case, runtime, target)
+    said = refusal(name, runtime, target)
     if said is not None and done.returncode != 0 and said in done.stderr:
         return "refused", ""
     if said is None and done.returncode == 0 and f"{case}: passed" in done.stdout:
