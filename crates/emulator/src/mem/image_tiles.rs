@@ -112,9 +112,6 @@ impl Tiles {
     /// What is not modelled.
     pub fn of(mode: u32, surface: &Surface) -> Result<Tiles, String> {
         let refuse = |why: &str| Err(format!("SW_MODE {mode} is not modelled: {why}"));
-        if !surface.shape.has_rows() {
-            return refuse("the image is not linear");
-        }
         if surface.shape == Shape::Cube {
             return refuse("a cube in tiles");
         }
@@ -122,7 +119,7 @@ impl Tiles {
             return refuse("the image is not linear");
         };
         let texel = surface.bytes.trailing_zeros();
-        let Some(order) = orders::of(family, mode, surface.shape == Shape::D3, texel) else {
+        let Some(order) = orders::of(family, mode, surface.shape, texel) else {
             return refuse("nor are its tiles");
         };
         if order.depends && !surface.one_pipe {

@@ -6,6 +6,8 @@
 
 use luthier_isa::Generation;
 
+use crate::mem::image::Shape;
+
 /// Processors whose tiles are alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
@@ -98,12 +100,26 @@ const DEEP_STANDARD_10: Lows = ["x0 x1 z0 y0 z1 y1", "x0 z0 y0 z1 y1", "x0 y0 z0
 const DEEP_DISPLAY: Lows = ["x0 x1 z0 y0 y1 z1", "x0 z0 y0 x1 z1 y1", "x0 y0 x1 z0 y1 z1", "x0 y0 z0", "x0 z0 y0"];
 
 /// The order of a mode, if that is modelled. `texel`: its bytes as a power of two.
-pub fn of(family: Family, mode: u32, deep: bool, texel: u32) -> Option<Order> {
+pub fn of(family: Family, mode: u32, shape: Shape, texel: u32) -> Option<Order> {
+    let deep = shape == Shape::D3;
+    if !shape.has_rows() && !holds_lines(family, mode) {
+        return None;
+    }
     match family {
         Family::Gfx9 => gfx9(mode, deep, texel as usize),
         Family::Gfx101 | Family::Gfx103 => gfx10(family == Family::Gfx103, mode, deep, texel as usize),
         Family::Gfx11 => gfx11(mode, deep, texel as usize),
         Family::Gfx12 => gfx12(mode, deep, texel as usize),
+    }
+}
+
+/// Whether images of one dimension have these tiles, as those of two with one row.
+fn holds_lines(family: Family, mode: u32) -> bool {
+    match family {
+        Family::Gfx9 => false,
+        Family::Gfx101 | Family::Gfx11 => mode == 27,
+        Family::Gfx103 => matches!(mode, 27 | 31),
+        Family::Gfx12 => mode <= 4,
     }
 }
 

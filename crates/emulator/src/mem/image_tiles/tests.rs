@@ -213,6 +213,18 @@ const FAR_ADDRLIB: &[(Family, Shape, u32, u32, u64)] = &[
     (Gfx12, D3, 6, 5, 0x15a0463224a952a2),
     (Gfx12, D3, 7, 5, 0xb379d94de56a52a2),
 ];
+/// Of images of one dimension, 300 texels in three slices, likewise for all sizes of texels.
+#[rustfmt::skip]
+const LINES_ADDRLIB: &[(Family, u32, u64)] = &[
+    (Gfx101, 27, 0xf4b7a714fab9c02a),
+    (Gfx103, 27, 0x0d4aa80f7d4d964a),
+    (Gfx103, 31, 0x03eb6d8dd6f5c64a),
+    (Gfx11, 27, 0xcfb5c0d7bb503822),
+    (Gfx12, 1, 0xc08b0a3e4cf67822),
+    (Gfx12, 2, 0xbc58bf3d7ebcc022),
+    (Gfx12, 3, 0x0243c96e19320022),
+    (Gfx12, 4, 0xc96a4b8fc4b60022),
+];
 const FAR: [u32; 15] = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4095, 1717];
 const SLICES: [u32; 10] = [0, 1, 2, 4, 8, 16, 32, 64, 127, 85];
 
@@ -256,6 +268,27 @@ fn every_texel_is_where_addrlib_has_it() {
         }
         assert_eq!(sum, expected, "{family:?} {shape:?}, SW_MODE {mode}");
     }
+}
+
+#[test]
+fn texels_of_lines_are_where_addrlib_has_them() {
+    for &(family, mode, expected) in LINES_ADDRLIB {
+        let mut sum = 0u64;
+        for texel in 0..5 {
+            let tiles = sized(family, Shape::D1Array, mode, 1 << texel, true, (300, 1)).expect("is modelled");
+            for z in 0..3 {
+                for x in 0..300 {
+                    sum = sum.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(tiles.offset([x, 0, z]));
+                }
+            }
+        }
+        assert_eq!(sum, expected, "{family:?}, SW_MODE {mode}");
+    }
+    assert!(
+        [(Gfx12, 5), (Gfx11, 31)]
+            .iter()
+            .all(|&(family, mode)| sized(family, Shape::D1, mode, 4, true, (300, 1)).is_err())
+    );
 }
 
 #[test]
