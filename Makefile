@@ -24,21 +24,22 @@ NATIVE_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name '*.toml' 
 	Cargo.toml Cargo.lock pyproject.toml .cargo/config.toml
 export LLVM_SYS_221_PREFIX ?= /usr/lib/llvm-22
 
-DRIVER := python/luthier/driver
+# maturin takes the backend of pyproject.toml, which calls it, for one that does not, and warns.
+export MATURIN_NO_MISSING_BUILD_BACKEND_WARNING := 1
+
+# What stands beside the native module in the package, each part built when its own sources change.
+PACKAGE := python/luthier
+COMPANIONS := tools/backend/companions.py
+DRIVER := $(PACKAGE)/driver
 DRIVER_SOURCES := $(shell find crates/driver crates/abi crates/emulator crates/isa crates/loader -type f) Cargo.toml Cargo.lock \
-	tools/driver-library
+	$(COMPANIONS)
 
-AGENT_SOURCES := $(shell find crates/agent crates/abi -type f) Cargo.toml Cargo.lock tools/agent-library
+AGENT_SOURCES := $(shell find crates/agent crates/abi -type f) Cargo.toml Cargo.lock $(COMPANIONS)
 
-# Wheels have the examples inside the package, where `luthier examples` finds them.
-EXAMPLES := python/luthier/examples
+EXAMPLES := $(PACKAGE)/examples
+EXAMPLE_SOURCES := $(shell find examples -type f -not -path '*/__pycache__/*')
 
-setup: .venv/native.stamp $(DRIVER)/libhsakmt.so.1 $(DRIVER)/libluthier-agent.so $(EXAMPLES)/.stamp
-
-$(EXAMPLES)/.stamp: $(shell find examples -type f)
-	rm -rf $(EXAMPLES)
-	cp -r examples $(EXAMPLES)
-	touch $@
+setup: .venv/native.stamp driver $(EXAMPLES)/nan_checker.py
 
 setup-rocm: setup
 	@tools/rocm-packages
@@ -77,12 +78,13 @@ system:
 	touch $@
 
 $(DRIVER)/libhsakmt.so.1: $(DRIVER_SOURCES) | system
-	cargo build --release --quiet --package luthier-driver
-	tools/driver-library $(TARGET)/release $(DRIVER)
+	$(PYTHON) $(COMPANIONS) $(PACKAGE) driver
 
 $(DRIVER)/libluthier-agent.so: $(AGENT_SOURCES) | system
-	cargo build --release --quiet --package luthier-agent
-	tools/agent-library $(TARGET)/release $(DRIVER)
+	$(PYTHON) $(COMPANIONS) $(PACKAGE) agent
+
+$(EXAMPLES)/nan_checker.py: $(EXAMPLE_SOURCES) $(COMPANIONS)
+	$(PYTHON) $(COMPANIONS) $(PACKAGE) examples
 
 demo: setup
 	mkdir -p $(TARGET)/demo

@@ -3,6 +3,6 @@
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
-    // As tools/driver-library does it: threads of the agent's do not need the loader's lock.
+    // As tools/backend/companions.py links the driver: threads of the agent's do not need the loader's lock.
     println!("cargo::rustc-cdylib-link-arg=-Wl,--wrap=__cxa_thread_atexit_impl");
 }

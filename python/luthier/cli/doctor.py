@@ -71,7 +71,7 @@ def found() -> list[Part]:
             "driver and agent",
             str(_PACKAGE / "driver") if has_driver else None,
             "luthier trace, luthier check --mock",
-            "make driver, in a checkout; wheels have them",
+            "make driver, in a checkout; what pip installs has them",
         ),
         _clang(),
         _program("hipcc", "compiling HIP programs", "apt-get install hipcc"),

@@ -24,7 +24,7 @@ def main(args: Any) -> int:
         raise ArgumentError(f"{into}: it is there already; name a folder that is not")
     new = into.with_name(f".{into.name}-{os.getpid()}")
     try:
-        shutil.copytree(found, new, ignore=shutil.ignore_patterns("__pycache__", ".stamp"))
+        shutil.copytree(found, new, ignore=shutil.ignore_patterns("__pycache__"))
         new.rename(into)
     except OSError as error:
         shutil.rmtree(new, ignore_errors=True)
