@@ -20,7 +20,10 @@ SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-NATIVE_SOURCES := $(shell find crates -type f \( -name '*.rs' -o -name '*.toml' -o -name '*.bin' \)) \
+# What cargo compiles of crates: their tests, examples and fuzzing are none of it.
+crate_sources = $(foreach crate,$(1),$(wildcard crates/$(crate)/*.* crates/$(crate)/observers/*) \
+	$(shell find $(wildcard $(addprefix crates/$(crate)/,src build tables)) -type f))
+NATIVE_SOURCES := $(call crate_sources,abi isa loader lifter codegen emulator python) \
 	Cargo.toml Cargo.lock pyproject.toml .cargo/config.toml
 export LLVM_SYS_221_PREFIX ?= /usr/lib/llvm-22
 
@@ -31,10 +34,10 @@ export MATURIN_NO_MISSING_BUILD_BACKEND_WARNING := 1
 PACKAGE := python/luthier
 COMPANIONS := tools/backend/companions.py
 DRIVER := $(PACKAGE)/driver
-DRIVER_SOURCES := $(shell find crates/driver crates/abi crates/emulator crates/isa crates/loader -type f) Cargo.toml Cargo.lock \
+DRIVER_SOURCES := $(call crate_sources,driver abi emulator isa loader) Cargo.toml Cargo.lock \
 	$(COMPANIONS)
 
-AGENT_SOURCES := $(shell find crates/agent crates/abi -type f) Cargo.toml Cargo.lock $(COMPANIONS)
+AGENT_SOURCES := $(call crate_sources,agent abi) Cargo.toml Cargo.lock $(COMPANIONS)
 
 EXAMPLES := $(PACKAGE)/examples
 EXAMPLE_SOURCES := $(shell find examples -type f -not -path '*/__pycache__/*')
