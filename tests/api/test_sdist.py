@@ -1,7 +1,7 @@
 """The source distribution: all that the package is built of is in it, and what the backend says where it cannot be built.
 
-``LUTHIER_SDIST_DEEP=1`` builds it, as pip does, and a checkout in both ways that pip has (twice a whole build, some 20 minutes on two
-cores), and has each trace a HIP program on a mock GPU.
+``LUTHIER_SDIST_DEEP=1`` builds it, as pip does, and a checkout in both ways that pip has (two whole builds of a quarter of an hour of
+one core's time), and has each trace a HIP program on a mock GPU.
 """
 
 from __future__ import annotations
