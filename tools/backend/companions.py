@@ -139,7 +139,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("parts", nargs="*", metavar="part", help=", ".join(PARTS))
     parser.add_argument("--linker", metavar="CC")
-    args = parser.parse_args()
+    # Options may stand before the parts, which plain parsing refuses.
+    args = parser.parse_intermixed_args()
     unknown = [part for part in args.parts if part not in PARTS]
     if unknown:
         parser.error(f"{', '.join(unknown)}: the parts are {', '.join(PARTS)}")
