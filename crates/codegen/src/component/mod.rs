@@ -143,7 +143,10 @@ impl<'a> Component<'a> {
         reserved.union_with(&wishes.watched);
         let scratch = own(room + slots.scratch);
         let reads_by_lanes = base.given.templates.iter().any(|t| t.reads_counters_by_lanes);
-        let (unread, highest) = (if reads_by_lanes { RegSet::EMPTY } else { slots.scalars }, slots.highest);
+        // A vector instruction that reads a scalar leaves its neighbour marked as read, too.
+        let is_apart = |reg: &Reg| Reg::from_index(reg.index() ^ 1).is_some_and(|other| slots.scalars.contains(other));
+        let unread = if reads_by_lanes { RegSet::EMPTY } else { slots.scalars.iter().filter(is_apart).collect() };
+        let highest = slots.highest;
         let env = Env {
             given: base.given,
             kernels: kernels.clone(),
