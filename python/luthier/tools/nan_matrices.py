@@ -257,7 +257,7 @@ class MatrixHooks(WaveTool):
         firsts: Any,
     ) -> tuple[list[int], MatrixFirsts]:
         """Tells what a matrix operation makes, and keeps the registers that it makes the first of: gives the points, and what is kept."""
-        words = [word for side in _read(places) for word in side]
+        words = [word for side in read_registers(places) for word in side]
         kept = lt.DeviceArray(lt.u32, 2 * wave * len(words), name=f"factors.{instr.address:x}")
         taken = lt.DeviceArray(lt.u64, FIRST, name=f"taken.{instr.address:x}")
         points = [kernel.insert_before(instr, self.factors_begin, self.bad_a, self.bad_b, self.is_telling, wave)]
@@ -271,7 +271,7 @@ class MatrixHooks(WaveTool):
         group, steps = places.group.bit_length() - 1, places.steps[0] | places.steps[1] << 8
         for n, (element, place) in enumerate(zip(found, places.places)):
             about = (_packed(place.of_a), _packed(place.of_b), group, steps, places.shared | places.stride << 8)
-            before, at_c = _addend(places, element, n)
+            before, at_c = addend(places, element, n)
             if element.kind == "f64":
                 points.append(kernel.insert_after(instr, self.made_of_doubles, *told, n, element.register, before, *about))
                 continue
@@ -287,7 +287,7 @@ class MatrixHooks(WaveTool):
 
     def _look_at(self, kernel: lt.Kernel, instr: lt.Instruction, side: Side, bad: lt.WaveState) -> list[int]:
         """Which lanes have elements that are not finite."""
-        special, words = FORMATS[side.kind].special, _words(side.operand)
+        special, words = FORMATS[side.kind].special, register_words(side.operand)
         bits = FORMATS[side.kind].bits
         if special is None:
             return []
@@ -306,13 +306,13 @@ class MatrixHooks(WaveTool):
         special = FORMATS[side.kind].special
         assert index is not None and special is not None
         points = [kernel.insert_before(instr, self.met_begin, self.met)]
-        indices = _words(index.operand)
+        indices = register_words(index.operand)
         #: Of the first element of each word of each group of lanes: its place along K.
         first = {side.at(0, 0, k): k for k in range(2 * places.depth)}
         limits = (FORMATS[side.kind].bits, special.flip, special.mask, special.infinite_from, special.nan_from)
         four = places.places[4].row if len(places.places) > 4 else 0
         rows = (size, places.group.bit_length() - 1, places.steps[0] | places.steps[1] << 8, four, results)
-        for n, word in enumerate(_words(side.operand)):
+        for n, word in enumerate(register_words(side.operand)):
             groups = []
             for lane in range(0, wave, size):
                 k = first[lane, 32 * n]
@@ -333,7 +333,7 @@ def _all_bits(kind: str) -> int:
     return (1 << FORMATS[kind].bits) - 1
 
 
-def _words(operand: lt.Operand) -> list[lt.Reg]:
+def register_words(operand: lt.Operand) -> list[lt.Reg]:
     register = operand.register
     assert register is not None
     return [lt.Reg(f"{register.file[0]}{(register.index or 0) + n}") for n in range(register.width)]
@@ -346,24 +346,24 @@ def _pairs(operand: lt.Operand) -> list[lt.Reg]:
     return [lt.Reg(f"{register.file[0]}[{n}:{n + 1}]") for n in range(first, first + register.width, 2)]
 
 
-def _addend(places: MatrixPlaces, element: Element, number: int) -> tuple[Any, int]:
+def addend(places: MatrixPlaces, element: Element, number: int) -> tuple[Any, int]:
     """The value of C that an element is added to, and where in its register it begins."""
     if places.c.register is None:
         return places.c.bits or 0, 0
     if places.kind == "f64":
         return lt.Old(_pairs(places.c)[number]), 0
-    words = _words(places.c)
+    words = register_words(places.c)
     if places.kind == "f32":
         return lt.Old(words[number]), 0
     # Two to a register, or one half of each.
     return lt.Old(words[number // 2 if len(words) < len(places.places) else number]), element.shift
 
 
-def _read(places: MatrixPlaces) -> Iterator[list[lt.Reg | int]]:
+def read_registers(places: MatrixPlaces) -> Iterator[list[lt.Reg | int]]:
     """The registers that an operation reads, or the bits of constants: A's, B's, the index's, and the scales of A and of B."""
-    yield list(_words(places.a.operand))
-    yield list(_words(places.b.operand))
-    yield [] if places.index is None else list(_words(places.index.operand))
+    yield list(register_words(places.a.operand))
+    yield list(register_words(places.b.operand))
+    yield [] if places.index is None else list(register_words(places.index.operand))
     for side in (places.a, places.b):
         if side.scales is None:
             yield []
@@ -371,7 +371,7 @@ def _read(places: MatrixPlaces) -> Iterator[list[lt.Reg | int]]:
             bits = side.scales.operand.bits or 0
             yield [bits >> 32 * n & 0xFFFFFFFF for n in range(side.scales.operand.units)]
         else:
-            yield list(_words(side.scales.operand))
+            yield list(register_words(side.scales.operand))
 
 
 def told_of_matrix(
@@ -379,7 +379,7 @@ def told_of_matrix(
 ) -> dict[str, Any]:
     """What is told of an element that an operation made, or of a NaN that it took: where it is, of what, and what of that is the reason.
     ``value`` and ``c`` are bits."""
-    counts = [len(side) for side in _read(places)]
+    counts = [len(side) for side in read_registers(places)]
     rows = kept.factors.read().reshape(2, sum(counts), -1)[int(is_taken)].tolist()
     sides = []
     for size in counts:
