@@ -118,7 +118,7 @@ def _sums(places: MatrixPlaces, factors: Sequence[NDArray[np.uint32]]) -> tuple[
     k = np.arange(depth)
     met = np.broadcast_to(k, (len(a), places.rows, depth))
     if places.index is not None:
-        of = [[places.index.at(row, n // 2) for n in k] for row in range(places.rows)]
+        of = [[places.index.at(row, n // 2) for n in range(depth)] for row in range(places.rows)]
         four = _codes(words_index, of, 4).astype(np.int64)
         met = k // 2 * 4 + (four >> 2 * (k % 2) & 3)
     taken = b[:, :, None] if places.index is None else np.stack([b[n][:, :, met[n]].swapaxes(1, 2) for n in range(len(b))])

@@ -37,8 +37,8 @@ impl Touches {
             Ok(faults) => Some(Arc::new(Touches { faults, ranges: Mutex::default() })),
             Err(why) => {
                 say(&format!(
-                    "launch-race: what the host itself reads and writes is not looked at: userfaultfd: {why} (as root, or \
-                     with sysctl vm.unprivileged_userfaultfd=1, Linux 5.18 or later has it)"
+                    "races of launches with the host's own accesses are not looked for: userfaultfd: {why} (Linux has it \
+                     since 5.18, for root or with sysctl vm.unprivileged_userfaultfd=1)"
                 ));
                 None
             }
@@ -50,7 +50,7 @@ impl Touches {
         match self.faults.watch(&pages) {
             Ok(()) => self.lock().push(pages),
             Err(why) => {
-                say(&format!("launch-race: what the host itself does at {:#x} is not looked at: {why}", pages.start));
+                say(&format!("the host's accesses at {:#x} are not compared with launches: {why}", pages.start));
             }
         }
     }
@@ -108,7 +108,7 @@ impl Touches {
                 Ok(None) if order.is_under_way() => self.take_again(pages.drain(..)),
                 Ok(None) => pages.clear(),
                 Err(why) => {
-                    say(&format!("launch-race: the host's own accesses cannot be seen any more: {why}"));
+                    say(&format!("the host's own accesses are not compared with launches any more: {why}"));
                     return;
                 }
             }
