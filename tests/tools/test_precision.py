@@ -268,3 +268,20 @@ def test_of_matrix_operations_in_a_loop_the_first_executions_are_looked_at():
     found = [one for one in told["instructions"].values() if "kept" in one]
     assert found and all(one["kept"] == 3 < one["executions"] for one in found)
     assert all(one["values"] == 3 * 64 * 16 for one in found)
+
+
+@pytest.mark.parametrize(
+    "target, text",
+    [
+        ("gfx950", "v_cvt_scalef32_pk_fp8_f32 v10, v0, v1, v2"),
+        ("gfx950", "v_cvt_scalef32_sr_bf8_f32 v10, v0, v1, v2"),
+        ("gfx1250", "v_cvt_sr_pk_bf16_f32 v10, v0, v1, v2"),
+        ("gfx90a", "v_dot2_f32_f16 v10, v0, v1, v2 neg_lo:[1,0,0]"),
+        ("gfx90a", "v_fma_mix_f32 v10, v0, v1, v2"),
+        ("gfx942", "v_exp_f32 v10, v0"),
+    ],
+)
+def test_what_loses_digits_and_is_not_looked_at_is_listed(target, text):
+    instrs = assembly([text], target).kernel("short_ones").instructions
+    [instr] = [i for i in instrs if i.text.startswith(text.split()[0])]
+    assert operations(instr, target) == ([], False)

@@ -2,9 +2,9 @@
 
 Looked at are additions, subtractions, multiplications, fused and unfused multiplications with addition, reciprocals and square
 roots of f32, f16 and bf16, in packed and dual instructions too; sums of two or four products; conversions to narrower formats,
-those of 8 bits among them; and matrix operations, of which ``matrix_samples=N`` (16) executions are kept. Each has the error that
-it adds itself: what its sources were off by before is not in it, but what cancels in an addition shows where such errors become
-great.
+those of 8 bits among them. Of each matrix operation hooks keep the first ``matrix_samples=N`` (16) executions, and the host computes
+them. An operation has the error that it adds itself: the errors of its sources are not in it, but what cancels in an addition shows
+where such errors become great.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ class Precision(MatrixSamples):
             (f"{i.address:#x}", i.text, place_of(i), t["executions"], t["kept"]) for i, t in found.items() if t.get("kept", 0) < t.get("executions", 0)
         ]  # fmt: skip
         if partly:
-            title = f"matrix operations of which the first executions are looked at (matrix_samples={self.most})"
+            title = f"of these matrix operations hooks kept the first {self.most} executions (matrix_samples={self.most})"
             report.table(title, partly, ("address", "instruction", "line", "executions", "looked at"))
         if unseen:
             others = [(f"{i.address:#x}", i.text, place_of(i)) for i in unseen]

@@ -20,6 +20,8 @@ _OPERATION = re.compile(r"v_(?:dual_)?(add|sub|subrev|mul|fma|fmac|fmaak|fmamk|m
 _PACKED = re.compile(r"v_pk_(add|mul|fma|fmac)_(f32|f16|bf16)")
 _DOT = re.compile(r"v_(?:dual_)?dot(2|4)(?:c|acc)?_(f32|f16|bf16)_(f16|bf16|(?:fp8|bf8)_(?:fp8|bf8))")
 _NARROWING = re.compile(r"v_cvt_(?:(sr|pk|pkrtz|pk_rtz)_)?(fp8|bf8|f16|bf16|f32)_(f64|f32|f16)")
+#: Any conversion into a narrower format, scaled ones and those of several numbers among them.
+_LOSES = re.compile(r"v_cvt_\w*?(?:fp8|bf8|fp6|bf6|fp4|f16|bf16)_(?:f64|f32|f16|bf16)|v_cvt_f32_f64")
 #: Exact ones: choices, moves, and conversions from narrower formats.
 _EXACT = re.compile(
     r"v_(?:dual_|pk_)?(?:m(?:ax|in|ed)|cmp|mov|cndmask|frexp|ldexp)|v_cvt_(?:pk_)?(?:f32|f16)_(?:f16|bf16|fp8|bf8|ubyte)"
@@ -62,7 +64,7 @@ def operations(instr: lt.Instruction, processor: str) -> tuple[list[Operation], 
         made = None if instr.is_matrix else _operations(instr, opcode, suffix, processor)
         if made is not None:
             found += made
-        elif _NARROWING.match(opcode) or float_kind(opcode) in KINDS and not _EXACT.match(opcode):
+        elif _LOSES.fullmatch(opcode) or float_kind(opcode) in KINDS and not _EXACT.match(opcode):
             complete = False
     return found, complete
 
@@ -136,8 +138,8 @@ def _dot(instr: lt.Instruction, operands: Sequence[lt.Operand], named: re.Match[
     is_plain = not {"neg_lo", "neg_hi", "op_sel_hi"} & set(instr.modifiers)
     if result is None or len(sources) != 3 or not is_plain or any(o.kind == "special" or o.units > 1 for o in sources):
         return None
-    if any(o.register is None for o in sources[:2]):
-        return None  # processors differ in what the parts of a constant are
+    if any(o.register is None or o.modifiers for o in sources[:2]):
+        return None  # processors differ in what the parts of a constant are, and in what a sign changes
     count, kind, kinds = named[1], named[2], named[3].split("_")
     taken = (kinds[0], kinds[-1], kind)
     given = tuple(map(_source, sources))
