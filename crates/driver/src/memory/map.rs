@@ -67,13 +67,7 @@ impl Mapping {
         let vram = Vram::new().ok()?;
         let place = vram.piece(len, 0).ok()?;
         let mut mapping = Mapping::new(len, fixed)?;
-        let how = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: takes addresses that nothing has.
-        let at = unsafe { libc::mmap(std::ptr::null_mut(), len as usize, libc::PROT_NONE, how, -1, 0) };
-        if at == libc::MAP_FAILED {
-            return None;
-        }
-        mapping.twin = Some(Twin { start: at.expose_provenance() as u64, len });
+        mapping.twin = Some(Twin { start: Mapping::map(0, len, 0)?, len });
         mapping.show(vram.file(), place.offset, len).then_some(mapping)
     }
 

@@ -105,8 +105,8 @@ const ADDRLIB: &[(Family, Shape, u32, u64)] = &[
     (Gfx12, D3, 7, 0xbcc5fcd3349cd9d8),
 ];
 
-/// Of images of 4096 by 4096 texels and 128 slices: the offsets of texels whose x and y are in [`FAR`] and z in [`SLICES`],
-/// likewise, for so many sizes of texels.
+/// Of images of 4096 by 4096 texels and 128 slices: the same sum, of texels whose x and y are in [`FAR`] and z in [`SLICES`].
+/// The fourth column counts the sizes of texels that addrlib gives this mode, from one byte on.
 #[rustfmt::skip]
 const FAR_ADDRLIB: &[(Family, Shape, u32, u32, u64)] = &[
     (Gfx9, D2Array, 1, 5, 0x4699291359999752),
