@@ -143,8 +143,11 @@ impl<'a> Component<'a> {
         reserved.union_with(&wishes.watched);
         let scratch = own(room + slots.scratch);
         let reads_by_lanes = base.given.templates.iter().any(|t| t.reads_counters_by_lanes);
-        // A vector instruction that reads a scalar leaves its neighbour marked as read, too.
-        let is_apart = |reg: &Reg| Reg::from_index(reg.index() ^ 1).is_some_and(|other| slots.scalars.contains(other));
+        // Where any read by a vector instruction counts, it leaves a scalar's neighbour marked as read, too.
+        let is_apart = |reg: &Reg| {
+            let other = Reg::from_index(reg.index() ^ 1);
+            !machine.remembers_scalar_reads() || other.is_some_and(|other| slots.scalars.contains(other))
+        };
         let unread = if reads_by_lanes { RegSet::EMPTY } else { slots.scalars.iter().filter(is_apart).collect() };
         let highest = slots.highest;
         let env = Env {
