@@ -381,7 +381,8 @@ impl Memory {
         }
         self.host_span(address)
     }
-    /// Offsets into one allocation for all lanes of the mask, if each lane's `size` bytes are aligned words of it.
+    /// Offsets into one allocation for all lanes of the mask, if each lane's `size` bytes are aligned words of it, or one
+    /// aligned part of a word.
     /// Inactive lanes get an active one's offset.
     #[inline]
     pub fn resolve_all(
@@ -407,7 +408,7 @@ impl Memory {
             offsets[i] = offset;
         }
         let first = HostPtr::new(span.ptr, span.writable);
-        (bits & 3 == 0 && most <= limit).then_some(Words { first, offsets, size, bits })
+        (bits & (size.min(4) - 1) == 0 && most <= limit).then_some(Words { first, offsets, size, bits })
     }
     /// Copies bytes out; `Err` holds the first bad address.
     pub fn read(&self, address: u64, out: &mut [u8]) -> Result<(), u64> {

@@ -118,6 +118,38 @@ macro_rules! scale_by_exponents {
 scale_by_exponents!(rdna_scale32, u32, 23, 96, 64, 24, super::NAN32, in32, out32, soft::mul32, quiet32);
 scale_by_exponents!(rdna_scale64, u64, 52, 768, 128, 53, super::NAN64, in64, out64, soft::mul64, quiet64);
 
+/// As [`rdna_scale32`], without branches, so that loops over lanes vectorise; the last is whether the value is to be had there.
+#[inline(always)]
+pub fn rdna_scale32_fast(m: Mode, s0: u32, denominator: u32, numerator: u32) -> (u32, bool, bool) {
+    const INF: u32 = 0x7f80_0000;
+    let (s0, d, n) = (in32(m, s0), in32(m, denominator), in32(m, numerator));
+    let exponent = |x: u32| (x >> 23 & 255) as i32;
+    let (far, is_d) = (exponent(n) - exponent(d), s0 == d);
+    let (up, down) = (0x5f80_0000u32, 0x1f80_0000u32); // 2^64, 2^-64
+    // From the last case to the first, as the other has them: later lines win.
+    let mut factor = if exponent(n) <= 24 { up } else { ONE };
+    let mut again = false;
+    let behind = far <= -96;
+    factor = if behind { if is_d { ONE } else { up } } else { factor };
+    again |= behind;
+    factor = if exponent(d) >= 253 { if behind & !is_d { ONE } else { down } } else { factor };
+    let tiny = exponent(d) == 0;
+    factor = if tiny { up } else { factor };
+    again &= !tiny;
+    let ahead = far >= 96;
+    factor = if ahead { if is_d { up } else { ONE } } else { factor };
+    again |= ahead;
+    let is_zero = (d << 1 == 0) | (n << 1 == 0);
+    let as_it_is = (factor == ONE) | (s0 & !super::SIGN32 >= INF);
+    let scaled = (f32::from_bits(s0) * f32::from_bits(factor)).to_bits();
+    let size = scaled & !super::SIGN32;
+    // Neither rounded nor flushed.
+    let is_normal = (size >= 0x0080_0000) & (size < INF);
+    let value = if as_it_is { out32(m, quiet32(s0)) } else { scaled };
+    (if is_zero { super::NAN32 } else { value }, again, !(is_zero | as_it_is | is_normal))
+}
+const ONE: u32 = 0x3f80_0000;
+
 /// v_div_fmas_f32 in a lane whose VCC bit is set.
 pub fn fmas32(m: Mode, a: u32, b: u32, c: u32) -> u32 {
     let (a, b, c) = (in32(m, a), in32(m, b), in32(m, c));
@@ -227,3 +259,34 @@ fixup!(
     round16_64,
     denorm_out16_64
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scaling_without_branches_gives_what_scaling_with_them_does() {
+        // Around each power of two by which a case begins, and zeros, denormals, infinities and NaNs.
+        let exponents = [0u32, 1, 2, 23, 24, 25, 63, 64, 65, 126, 127, 128, 190, 191, 222, 223, 252, 253, 254, 255];
+        let fractions = [0u32, 1, 0x40_0000, 0x7f_ffff];
+        let numbers: Vec<u32> = (0..2)
+            .flat_map(|sign| exponents.iter().map(move |e| sign << 31 | e << 23))
+            .flat_map(|high| fractions.iter().map(move |fraction| high | fraction))
+            .collect();
+        let mut had = 0;
+        for mode in [0, 0x10, 0x30, 0xf0, 0xf1, 0xf2, 0xf3, 0xc3].map(Mode) {
+            for &d in &numbers {
+                for &n in &numbers {
+                    for s0 in [d, n, !d] {
+                        let (value, again) = rdna_scale32(mode, s0, d, n);
+                        let (fast, same, is_rare) = rdna_scale32_fast(mode, s0, d, n);
+                        assert_eq!(same, again, "{s0:#x} {d:#x} {n:#x} {mode:?}");
+                        assert!(is_rare || fast == value, "{s0:#x} {d:#x} {n:#x} {mode:?}: {fast:#x} {value:#x}");
+                        had += u32::from(!is_rare);
+                    }
+                }
+            }
+        }
+        assert!(had > 8 * 3 * (numbers.len() * numbers.len()) as u32 / 2, "{had} without");
+    }
+}

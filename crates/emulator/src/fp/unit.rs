@@ -27,7 +27,7 @@ const ONE: u32 = 0x3f80_0000;
 #[inline(always)]
 fn nearest(x: u64, cut: u32) -> u64 {
     let (whole, rest, half) = (x >> cut, x & ((1 << cut) - 1), 1 << (cut - 1));
-    whole + u64::from(rest > half || rest == half && whole & 1 != 0)
+    whole + u64::from((rest > half) | (rest == half) & (whole & 1 != 0))
 }
 
 /// A product of two numbers of 24 bits, rounded to 24 bits, in units of its bit 23.
@@ -91,22 +91,19 @@ fn quiet(x: u32) -> u32 {
     x | 0x0040_0000
 }
 
-/// 1 / x.
-#[inline]
+/// 1 / x. (This and what follows has no branches, so that loops over lanes vectorise.)
+#[inline(always)]
 pub fn rcp(x: u32) -> u32 {
     let (sign, a) = (x & SIGN32, x & !SIGN32);
-    if a > INF {
-        return quiet(x);
-    }
-    if a < 0x0080_0000 {
-        return sign | INF;
-    }
     let fraction = a & 0x7f_ffff;
-    let significand = RCP_SHAPE.falling(RCP[(fraction >> 18) as usize], (fraction & 0x3_ffff).into()) as u32;
+    let significand = RCP_SHAPE.falling(RCP[(fraction >> 18) as usize & 31], (fraction & 0x3_ffff).into()) as u32;
     // Of [1/2, 1] as an f32; 2^24 has gone into the exponent.
     let r = 0x3e80_0000 + significand + ONE;
     let exponent = a & INF;
-    if exponent == INF || r < exponent + 0x0080_0000 { sign } else { sign | (r - exponent) }
+    let is_zero = (exponent == INF) | (r < exponent + 0x0080_0000);
+    let r = if is_zero { sign } else { sign | r.wrapping_sub(exponent) };
+    let r = if a < 0x0080_0000 { sign | INF } else { r };
+    if a > INF { quiet(x) } else { r }
 }
 
 /// The exponent's last bit, inverted, above the fraction: zero for even powers of two.
@@ -116,105 +113,91 @@ fn parity_and_fraction(a: u32) -> u32 {
 }
 
 /// 1 / sqrt(x).
-#[inline]
+#[inline(always)]
 pub fn rsq(x: u32) -> u32 {
     let (sign, a) = (x & SIGN32, x & !SIGN32);
-    if a > INF {
-        return quiet(x);
-    }
-    if a < 0x0080_0000 {
-        return sign | INF;
-    }
-    if sign != 0 {
-        return NAN32;
-    }
-    if a == INF {
-        return 0;
-    }
     let index = parity_and_fraction(a);
-    let r = 0x3e80_0000 + RSQ_SHAPE.falling(RSQ[(index >> 18) as usize], (index & 0x3_ffff).into()) as u32;
+    let r = 0x3e80_0000 + RSQ_SHAPE.falling(RSQ[(index >> 18) as usize & 63], (index & 0x3_ffff).into()) as u32;
     let power = ((a >> 23) as i32 - 127) >> 1;
-    r.wrapping_sub((power as u32) << 23)
+    let r = r.wrapping_sub((power as u32) << 23);
+    let r = if a == INF { 0 } else { r };
+    let r = if sign != 0 { NAN32 } else { r };
+    let r = if a < 0x0080_0000 { sign | INF } else { r };
+    if a > INF { quiet(x) } else { r }
 }
 
 /// The square root of x.
-#[inline]
+#[inline(always)]
 pub fn sqrt(x: u32) -> u32 {
     let (sign, a) = (x & SIGN32, x & !SIGN32);
-    if a > INF {
-        return quiet(x);
-    }
-    if a < 0x0080_0000 {
-        return sign;
-    }
-    if sign != 0 {
-        return NAN32;
-    }
-    if a == INF {
-        return x;
-    }
     let index = parity_and_fraction(a);
-    let r = SQRT_SHAPE.rising(SQRT[(index >> 19) as usize], (index & 0x7_ffff).into()) as u32;
+    let r = SQRT_SHAPE.rising(SQRT[(index >> 19) as usize & 31], (index & 0x7_ffff).into()) as u32;
     let power = ((a >> 23) as i32 - 127) >> 1;
     // The significand's leading bit counts in the exponent.
-    r + (((power + 126) as u32) << 23)
+    let r = r.wrapping_add(((power + 126) as u32) << 23);
+    let r = if a == INF { x } else { r };
+    let r = if sign != 0 { NAN32 } else { r };
+    let r = if a < 0x0080_0000 { sign } else { r };
+    if a > INF { quiet(x) } else { r }
 }
 
-/// 2^x before it is rounded: a significand from 2^36 on, and the power of two of its leading bit. `Err`: zero, infinity,
-/// a NaN.
+/// Exponents, as f32 has them, from which on the steps of [`exp_wide`] are for, and up to which: below, 2^x is one, and
+/// above it is infinite or zero.
+const EXP_FROM: u32 = 103;
+const EXP_TO: u32 = 133;
+
+/// 2^x before it is rounded: a significand from 2^36 on, and the power of two of its leading bit; `x` is a number of the
+/// exponents that this is for.
 #[inline(always)]
-fn exp_wide(x: u32) -> Result<(u64, i32), u32> {
-    let (negative, a) = (x & SIGN32 != 0, x & !SIGN32);
-    if a > INF {
-        return Err(quiet(x));
-    }
-    let exponent = a >> 23;
-    if exponent < 103 {
-        return Ok((1 << 36, 0));
-    }
-    if exponent >= 134 {
-        return Err(if negative { 0 } else { INF });
-    }
+fn exp_wide(x: u32) -> (u64, i32) {
+    let negative = x & SIGN32 != 0;
+    let exponent = (x >> 23 & 255).clamp(EXP_FROM, EXP_TO);
     // 29 bits after the binary point, the rest is cut off; of a negative number they are inverted, not subtracted.
-    let significand = u64::from(a & 0x7f_ffff | 0x80_0000);
-    let fixed = if exponent >= 121 { significand << (exponent - 121) } else { significand >> (121 - exponent) };
-    let (whole, fraction) = ((fixed >> 29) as i32, fixed & 0x1fff_ffff);
-    let (whole, fraction) = if negative { (-whole - 1, !fraction & 0x1fff_ffff) } else { (whole, fraction) };
-    let (c, t) = (EXP[(fraction >> 24) as usize], fraction & 0xff_ffff);
+    let significand = u64::from(x & 0x7f_ffff | 0x80_0000);
+    let fixed = significand << exponent.saturating_sub(121) >> 121u32.saturating_sub(exponent);
+    let fixed = if negative { !fixed } else { fixed };
+    let (whole, fraction) = ((fixed as i64 >> 29) as i32, fixed & 0x1fff_ffff);
+    let (c, t) = (EXP[(fraction >> 24) as usize & 31], fraction & 0xff_ffff);
     let product = u64::from(c[1]) * t;
     let linear = (product + if product >> 47 != 0 { 1 << 23 } else { 1 << 22 }) >> 24;
     let leading = t >> 6;
     let inner = nearest((u64::from(c[2]) << 7) + u64::from(c[3]) * leading, 7);
     let quadratic = product24(inner * ((leading * leading) >> 12));
-    Ok((((u64::from(c[0]) + linear) << 8) + quadratic, whole))
+    (((u64::from(c[0]) + linear) << 8) + quadratic, whole)
+}
+
+/// What 2^x is where [`exp_wide`] is not for `x`, and whether that is so.
+#[inline(always)]
+fn exp_special(x: u32) -> (u32, bool) {
+    let a = x & !SIGN32;
+    let r = if a >> 23 < EXP_FROM { ONE } else { INF };
+    let r = if (a >> 23 > EXP_TO) & (x & SIGN32 != 0) { 0 } else { r };
+    (if a > INF { quiet(x) } else { r }, !(EXP_FROM..=EXP_TO).contains(&(a >> 23)))
 }
 
 /// 2^x.
-#[inline]
+#[inline(always)]
 pub fn exp(x: u32) -> u32 {
-    let (significand, power) = match exp_wide(x) {
-        Ok(wide) => wide,
-        Err(special) => return special,
-    };
+    let (significand, power) = exp_wide(x);
     let rounded = nearest(significand, 13) as u32;
     // A carry goes into the exponent by itself.
     let exponent = power + 126 + (rounded >> 23) as i32;
-    match exponent {
-        ..=0 => 0,
-        255.. => INF,
-        _ => (exponent as u32) << 23 | rounded & 0x7f_ffff,
-    }
+    let r = (exponent as u32) << 23 | rounded & 0x7f_ffff;
+    let r = if exponent >= 255 { INF } else { r };
+    let r = if exponent <= 0 { 0 } else { r };
+    let (special, is_special) = exp_special(x);
+    if is_special { special } else { r }
 }
 
 /// 2^x of an f16, rounded once, to nearest.
 #[inline(always)]
 fn exp_half(h: u32) -> u32 {
-    match exp_wide(half::f16_to_f32(h).to_bits()) {
-        Ok((significand, power)) => {
-            soft::round(soft::F16, Round::NearestEven, false, significand.into(), power - 36, false) as u32
-        }
-        Err(special) => half::f32_to_f16(f32::from_bits(special)),
+    let x = half::f16_to_f32(h).to_bits();
+    if let (special, true) = exp_special(x) {
+        return half::f32_to_f16(f32::from_bits(special));
     }
+    let (significand, power) = exp_wide(x);
+    soft::round(soft::F16, Round::NearestEven, false, significand.into(), power - 36, false) as u32
 }
 
 /// A fixed-point number with `point` bits after the point, as an f32: away from zero, or towards it.

@@ -82,12 +82,18 @@ mod vectors {
             let mut most = L::all_int(0);
             for column in (0..M).step_by(L::N) {
                 let mut sum = L::load(out.as_ptr().add(column).cast());
-                for first in (0..at.k).step_by(GROUP) {
-                    let n = GROUP.min(at.k - first);
-                    let at = Span { a: at.a + first * at.step, b: at.b + first * M + column, k: n, step: at.step };
+                let part = |first: usize, k| Span { a: at.a + first * at.step, b: at.b + first * M + column, k, step: at.step };
+                let whole = at.k - at.k % GROUP;
+                // How many these have is known when it is compiled.
+                for first in (0..whole).step_by(GROUP) {
                     let exponent = exponents::<L>(sum);
                     most = L::max(most, exponent);
-                    sum = group::<L, M, SUMS>(a, b, at, sum, exponent);
+                    sum = group::<L, M, SUMS>(a, b, part(first, GROUP), sum, exponent);
+                }
+                if whole < at.k {
+                    let exponent = exponents::<L>(sum);
+                    most = L::max(most, exponent);
+                    sum = group::<L, M, SUMS>(a, b, part(whole, at.k - whole), sum, exponent);
                 }
                 L::store(out.as_mut_ptr().add(column), sum);
             }

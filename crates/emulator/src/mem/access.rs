@@ -71,7 +71,7 @@ pub fn issue(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> Flow {
 
 fn now(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> Flow {
     w.has_stored |= !matches!(action, Action::Load(_));
-    if at.stride == 4 && at.mask != 0 && whole_words(w, action, rows, at) {
+    if at.stride == 4 && at.mask != 0 && (whole_words(w, action, rows, at) || parts_of_words(w, action, rows, at)) {
         return Flow::Next;
     }
     let bad = match action {
@@ -117,6 +117,44 @@ fn all_words<const N: usize>(w: &mut Wave, words: &Words, rows: Rows, load: bool
             w.write_masked(rows.dst + k as u16, row, mask);
         }
     }
+}
+
+/// The same of aligned bytes and halves of words.
+fn parts_of_words(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> bool {
+    let (transfer, write) = match action {
+        Action::Load(transfer) => (transfer, false),
+        Action::Store(transfer) => (transfer, true),
+        Action::Atomic(..) => return false,
+    };
+    // Which transfer it is is known in each loop over the lanes.
+    macro_rules! moved {
+        ($($known:ident),*) => {
+            match transfer {
+                Transfer::Words => false,
+                $(Transfer::$known => {
+                    const KNOWN: Transfer = Transfer::$known;
+                    const BYTES: u64 = KNOWN.bytes(1);
+                    let Some(places) = w.memory.resolve_all(&mut w.recent, &at.lane, at.mask, BYTES, write) else {
+                        return false;
+                    };
+                    if write {
+                        let mut values = Row::ZERO;
+                        let data = w.row(rows.data);
+                        (0..64).for_each(|i| values.0[i] = KNOWN.extract(data.0[i]));
+                        places.scatter_short::<BYTES>(&values, at.mask);
+                    } else {
+                        let mut loaded = Row::ZERO;
+                        places.gather_short::<BYTES>(&mut loaded, if at.mask >> 32 == 0 { 32 } else { 64 });
+                        let (old, kept) = (w.row(rows.dst), w.kept);
+                        (0..64).for_each(|i| loaded.0[i] = KNOWN.merge(old.0[i] & kept, loaded.0[i]));
+                        w.write_masked(rows.dst, &loaded, at.mask);
+                    }
+                    true
+                })*
+            }
+        };
+    }
+    moved!(U8, I8, U16, I16, U8Lo, I8Lo, B16Lo, U8Hi, I8Hi, B16Hi)
 }
 
 /// Moves bytes of a lane, some of `data`, which may lie apart (`place` says where each is), neighbouring ones at once.

@@ -53,6 +53,24 @@ impl Words {
             }
         }
     }
+    /// The byte, or the two, of each of the first lanes, inactive ones included.
+    #[inline(always)]
+    pub fn gather_short<const BYTES: u64>(&self, out: &mut Row, lanes: usize) {
+        assert!(self.size == BYTES && BYTES <= 2 && lanes <= 64);
+        for i in 0..lanes {
+            let at = self.first.at(self.offsets[i]);
+            out.0[i] = if BYTES == 1 { at.a8().load(Relaxed).into() } else { at.a16().load(Relaxed).into() };
+        }
+    }
+    /// Stores the lowest byte, or the two, of the lanes of the mask, the highest lane last.
+    #[inline(always)]
+    pub fn scatter_short<const BYTES: u64>(&self, values: &Row, mask: u64) {
+        assert!(self.size == BYTES && BYTES <= 2);
+        for i in crate::mem::lanes(mask) {
+            let (at, value) = (self.first.at(self.offsets[i]), values.0[i]);
+            if BYTES == 1 { at.a8().store(value as u8, Relaxed) } else { at.a16().store(value as u16, Relaxed) }
+        }
+    }
     #[inline(always)]
     fn all_are_quads(&self) -> bool {
         self.bits & 15 == 0 && self.first.aligned(16)

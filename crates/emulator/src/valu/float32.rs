@@ -7,6 +7,7 @@ use super::shapes::{float32, mask};
 use crate::fp::minmax::Rules;
 use crate::fp::{self, SIGN32, division, minmax, quiet32, scale, soft, transcendental, unit};
 use crate::lanes::{map1, map2, map3};
+use crate::mem::lanes;
 use crate::mode::{Mode, Round};
 use crate::op::{Flow, Op};
 use crate::registry::ValuOp;
@@ -23,7 +24,7 @@ pub fn mad(m: Mode, a: u32, b: u32, c: u32) -> u32 {
 #[inline(always)]
 fn mad32(w: &mut Wave, op: &Op) -> Flow {
     let flush = |x: f32| f32::from_bits(fp::flush32(x.to_bits(), false));
-    float32(w, op, |a, b, c| flush(flush(flush(a) * flush(b)) + flush(c)), mad)
+    float32::<3>(w, op, |a, b, c| flush(flush(flush(a) * flush(b)) + flush(c)), mad)
 }
 
 /// DX9 rules: zero times anything is zero.
@@ -79,10 +80,19 @@ fn minmax3(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32, u32) -> u32) -> Fl
 /// The transcendental unit: denormals are zero on both sides, whatever MODE says. RDNA3's and RDNA4's bits are known, of
 /// the others no more than that they lie within a unit in the last place.
 #[inline(always)]
-fn trans(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64, known: impl Fn(u32) -> u32) -> Flow {
+fn trans<K: Known>(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
     if unit_is_known(w) {
-        return map1(w, op, known);
+        let (mut out, source) = (Row::ZERO, w.row(op.src[0]));
+        for i in 0..64 {
+            out.0[i] = K::of(source.0[i]);
+        }
+        w.write(op.dst, &out);
+        return Flow::Next;
     }
+    within_a_unit(w, op, f)
+}
+#[inline(always)]
+fn within_a_unit(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
     map1(w, op, |x| {
         let x = fp::flush32(x, false);
         let r = fp::flush32((f(f32::from_bits(x).into()) as f32).to_bits(), false);
@@ -90,11 +100,27 @@ fn trans(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64, known: impl Fn(u32) -> u
         if fp::is_nan32(x) { quiet32(x) } else { r }
     })
 }
+/// A function of [`unit`](mod@unit). (A closure would be compiled once, for the baseline processor.)
+trait Known {
+    fn of(x: u32) -> u32;
+}
+macro_rules! known {
+    ($($name:ident = $function:path),*) => {
+        $(struct $name;
+        impl Known for $name {
+            #[inline(always)]
+            fn of(x: u32) -> u32 {
+                $function(x)
+            }
+        })*
+    };
+}
+known!(Rcp = unit::rcp, Rsq = unit::rsq, Sqrt = unit::sqrt, Exp = unit::exp, Log = unit::log);
 /// Sine and cosine, which keep denormals there if MODE says so.
 #[inline(always)]
 fn trig(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64, known: impl Fn(u32, [bool; 2]) -> u32) -> Flow {
     let keep = [w.mode.denorm_in32(), w.mode.denorm_out32()];
-    trans(w, op, f, |x| known(x, keep))
+    if unit_is_known(w) { map1(w, op, |x| known(x, keep)) } else { within_a_unit(w, op, f) }
 }
 /// Whether [`unit`](mod@unit) has this processor's transcendental functions.
 pub(super) fn unit_is_known(w: &Wave) -> bool {
@@ -143,15 +169,21 @@ fn div_scale(w: &mut Wave, op: &Op) -> Flow {
     let m = w.mode;
     let (mut out, mut vcc) = (Row::ZERO, [0; 64]);
     let (a, b, c) = (w.row(op.src[0]), w.row(op.src[1]), w.row(op.src[2]));
-    let by_exponents = knows_scale(w);
-    for i in 0..64 {
-        let (value, again) = if by_exponents {
-            division::rdna_scale32(m, a.0[i], b.0[i], c.0[i])
-        } else {
-            division::scale32(m, a.0[i], b.0[i], c.0[i])
-        };
-        out.0[i] = value;
-        vcc[i] = u32::from(again);
+    if knows_scale(w) {
+        let mut left = 0;
+        for i in 0..64 {
+            let (value, again, rare) = division::rdna_scale32_fast(m, a.0[i], b.0[i], c.0[i]);
+            (out.0[i], vcc[i]) = (value, u32::from(again));
+            left |= u64::from(rare) << i;
+        }
+        for i in lanes(left) {
+            out.0[i] = division::rdna_scale32(m, a.0[i], b.0[i], c.0[i]).0;
+        }
+    } else {
+        for i in 0..64 {
+            let (value, again) = division::scale32(m, a.0[i], b.0[i], c.0[i]);
+            (out.0[i], vcc[i]) = (value, u32::from(again));
+        }
     }
     w.write(op.dst, &out);
     let mask = mask(&vcc) & w.exec();
@@ -164,10 +196,10 @@ fn div_scale(w: &mut Wave, op: &Op) -> Flow {
 fn div_fmas(w: &mut Wave, op: &Op) -> Flow {
     let mut scaled = w.vcc() & w.exec();
     if scaled == 0 {
-        return float32(w, op, f32::mul_add, fma);
+        return float32::<3>(w, op, f32::mul_add, fma);
     }
     let (a, b, c) = (*w.row(op.src[0]), *w.row(op.src[1]), *w.row(op.src[2]));
-    let flow = float32(w, op, f32::mul_add, fma);
+    let flow = float32::<3>(w, op, f32::mul_add, fma);
     let m = w.mode;
     while scaled != 0 {
         let i = scaled.trailing_zeros() as usize;
@@ -179,13 +211,13 @@ fn div_fmas(w: &mut Wave, op: &Op) -> Flow {
 
 pub fn lookup(op: IsaOp) -> Option<ValuOp> {
     Some(match op {
-        IsaOp::VAddF32 => op!(w, o => float32(w, o, |a, b, _| a + b, |m, a, b, _| soft::add32(m, a, b))),
-        IsaOp::VSubF32 => op!(w, o => float32(w, o, |a, b, _| a - b, |m, a, b, _| soft::add32(m, a, negated(b)))),
-        IsaOp::VSubrevF32 => op!(w, o => float32(w, o, |a, b, _| b - a, |m, a, b, _| soft::add32(m, negated(a), b))),
-        IsaOp::VMulF32 => op!(w, o => float32(w, o, |a, b, _| a * b, |m, a, b, _| soft::mul32(m, a, b))),
-        IsaOp::VFmaF32 => op!(w, o => float32(w, o, f32::mul_add, fma)),
-        IsaOp::VFmamkF32 | IsaOp::VFmaakF32 => op!(w, o => float32(w, o, f32::mul_add, fma)),
-        IsaOp::VFmacF32 => op!(w, o => float32(w, o, f32::mul_add, fma)).accumulates(),
+        IsaOp::VAddF32 => op!(w, o => float32::<2>(w, o, |a, b, _| a + b, |m, a, b, _| soft::add32(m, a, b))),
+        IsaOp::VSubF32 => op!(w, o => float32::<2>(w, o, |a, b, _| a - b, |m, a, b, _| soft::add32(m, a, negated(b)))),
+        IsaOp::VSubrevF32 => op!(w, o => float32::<2>(w, o, |a, b, _| b - a, |m, a, b, _| soft::add32(m, negated(a), b))),
+        IsaOp::VMulF32 => op!(w, o => float32::<2>(w, o, |a, b, _| a * b, |m, a, b, _| soft::mul32(m, a, b))),
+        IsaOp::VFmaF32 => op!(w, o => float32::<3>(w, o, f32::mul_add, fma)),
+        IsaOp::VFmamkF32 | IsaOp::VFmaakF32 => op!(w, o => float32::<3>(w, o, f32::mul_add, fma)),
+        IsaOp::VFmacF32 => op!(w, o => float32::<3>(w, o, f32::mul_add, fma)).accumulates(),
         IsaOp::VMadF32 | IsaOp::VMadmkF32 | IsaOp::VMadakF32 => op!(w, o => mad32(w, o)),
         IsaOp::VMacF32 => op!(w, o => mad32(w, o)).accumulates(),
         IsaOp::VMulLegacyF32 => {
@@ -216,13 +248,13 @@ pub fn lookup(op: IsaOp) -> Option<ValuOp> {
         IsaOp::VLdexpF32 => op!(w, o => ldexp(w, o)),
         IsaOp::VFrexpMantF32 => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_mant32(m, x)) }),
         IsaOp::VFrexpExpI32F32 => op!(w, o => { let m = w.mode; map1(w, o, |x| scale::frexp_exp32(m, x)) }),
-        IsaOp::VRcpF32 | IsaOp::VRcpIflagF32 => op!(w, o => trans(w, o, |x| 1.0 / x, unit::rcp)),
-        IsaOp::VRsqF32 => op!(w, o => trans(w, o, |x| 1.0 / x.sqrt(), unit::rsq)),
-        IsaOp::VSqrtF32 => op!(w, o => trans(w, o, f64::sqrt, unit::sqrt)),
-        IsaOp::VExpF32 | IsaOp::VExpLegacyF32 => op!(w, o => trans(w, o, exp2_all, unit::exp)),
-        IsaOp::VLogF32 | IsaOp::VLogLegacyF32 => op!(w, o => trans(w, o, log2_all, unit::log)),
+        IsaOp::VRcpF32 | IsaOp::VRcpIflagF32 => op!(w, o => trans::<Rcp>(w, o, |x| 1.0 / x)),
+        IsaOp::VRsqF32 => op!(w, o => trans::<Rsq>(w, o, |x| 1.0 / x.sqrt())),
+        IsaOp::VSqrtF32 => op!(w, o => trans::<Sqrt>(w, o, f64::sqrt)),
+        IsaOp::VExpF32 | IsaOp::VExpLegacyF32 => op!(w, o => trans::<Exp>(w, o, exp2_all)),
+        IsaOp::VLogF32 | IsaOp::VLogLegacyF32 => op!(w, o => trans::<Log>(w, o, log2_all)),
         // gfx1250 alone has it.
-        IsaOp::VTanhF32 => op!(w, o => trans(w, o, f64::tanh, |x| x)),
+        IsaOp::VTanhF32 => op!(w, o => within_a_unit(w, o, f64::tanh)),
         IsaOp::VSinF32 => op!(w, o => trig(w, o, sin_all, unit::sin)),
         IsaOp::VCosF32 => op!(w, o => trig(w, o, cos_all, unit::cos)),
         IsaOp::VDivScaleF32 => op!(w, o => div_scale(w, o)),

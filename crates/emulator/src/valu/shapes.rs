@@ -4,7 +4,7 @@
 //! right except for NaNs: which of several is returned is the compiler's choice. So every lane with a NaN result is
 //! done again by the exact function; so are all lanes under directed rounding.
 
-use crate::fp::{flush16, flush32, flush64, half};
+use crate::fp::{flush16, flush32, flush64, half, is_nan32, quiet32};
 use crate::lanes::{fill3, fill64, lane64};
 use crate::mode::{Mode, Round};
 use crate::op::{Flow, Level, Op, level};
@@ -45,9 +45,34 @@ fn redo32(m: Mode, all: bool, out: &mut Row, [a, b, c]: [&Row; 3], f: Exact3<u32
     }
 }
 
-/// dst = f(src0, src1, src2); operations of fewer sources ignore the rest.
+/// Gives each NaN of a result that comes from a source: the first of them that is one, made quiet. (The sources that are
+/// off in a mask, and what a division of zero leaves, make these common.) Whether there are others.
 #[inline(always)]
-pub fn float32(w: &mut Wave, op: &Op, host: impl Fn(f32, f32, f32) -> f32, exact: Exact3<u32>) -> Flow {
+fn carry_nans<const SOURCES: usize>(out: &mut Row, [a, b, c]: [&Row; 3]) -> bool {
+    let mut left = 0;
+    for i in 0..64 {
+        let (mut from, mut found) = (0, 0);
+        for source in [c, b, a].into_iter().skip(3 - SOURCES) {
+            let is_nan = u32::from(is_nan32(source.0[i])).wrapping_neg();
+            from = from & !is_nan | source.0[i] & is_nan;
+            found |= is_nan;
+        }
+        let is_nan = u32::from(is_nan32(out.0[i])).wrapping_neg();
+        left |= is_nan & !found;
+        let carried = is_nan & found;
+        out.0[i] = out.0[i] & !carried | quiet32(from) & carried;
+    }
+    left != 0
+}
+
+/// dst = f(src0, src1, src2); operations of fewer `SOURCES` ignore the rest. Of several NaNs the first is the result.
+#[inline(always)]
+pub fn float32<const SOURCES: usize>(
+    w: &mut Wave,
+    op: &Op,
+    host: impl Fn(f32, f32, f32) -> f32,
+    exact: Exact3<u32>,
+) -> Flow {
     let m = w.mode;
     // Zeros in each arm by itself: where all of it is filled, nothing is cleared before.
     let mut out;
@@ -66,7 +91,7 @@ pub fn float32(w: &mut Wave, op: &Op, host: impl Fn(f32, f32, f32) -> f32, exact
         }
         Path::Exact => out = Row::ZERO,
     }
-    if path == Path::Exact || any_nan32(&out) {
+    if path == Path::Exact || any_nan32(&out) && carry_nans::<SOURCES>(&mut out, [a, b, c]) {
         redo32(m, path == Path::Exact, &mut out, [a, b, c], exact);
     }
     w.write(op.dst, &out);
