@@ -67,7 +67,7 @@ class Packed:
             if array.nbytes and array.flags.writeable:
                 import numpy
 
-                if (lost := _lost(array)) is not None:
+                if (lost := _lost(_file(array))) is not None:
                     raise ArgumentError(f"what the kernel has written cannot be brought back: {lost}")
                 flat = array.reshape(-1).view(numpy.uint8)
                 flat[:] = numpy.frombuffer(memory.read(address, array.nbytes), numpy.uint8)
@@ -158,12 +158,13 @@ def _describe(index: int, arg: dict[str, Any]) -> str:
 
 def _place(array: Any, host: int, memory: Memory, packed: Packed, which: tuple[int, str]) -> int:
     """The address at which the device finds an array's bytes."""
-    if (lost := _lost(array)) is not None:
+    file = _file(array)
+    if (lost := _lost(file)) is not None:
         raise _Refused(lost)
     writable = bool(array.flags.writeable)
     # Compilers widen atomics of 16 bits to a word: it has to be there.
     whole = host % _SHARED_ALIGN == 0 and array.nbytes % 4 == 0
-    if whole and array.nbytes and _file(array) is None:
+    if whole and array.nbytes and file is None:
         address = memory.share(host, array.nbytes, array, writable)
         packed.addresses.append(address)
         packed.places.append(Place(address, array.nbytes, *which, writable))
@@ -193,10 +194,9 @@ def _file(array: Any) -> tuple[mmap.mmap, int] | None:
     return base, start + len(base)
 
 
-def _lost(array: Any) -> str | None:
-    """Why an array's bytes must not be touched: the file has become shorter than what is mapped of it, which would end
-    the process."""
-    file = _file(array)
+def _lost(file: tuple[mmap.mmap, int] | None) -> str | None:
+    """Why the bytes of an array that maps this must not be touched: the file has become shorter than what is mapped of it,
+    which would end the process."""
     if file is None or file[0].size() >= file[1]:
         return None
     return f"the array maps {file[1]} bytes of a file that has only {file[0].size()} any more"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -330,11 +331,12 @@ class Module:
         warn_of_small_grid(launch)
         self.device.memory.sweep()
         packed = signature.pack(list(launch.args), self.device.core, self.device.memory)
-        try:
-            variant.toolset.launched(replace(launch, places=lambda: packed.places))
-        except BaseException:
-            packed.free(self.device.core)
-            raise
+        if variant.toolset.tools:
+            try:
+                variant.toolset.launched(replace(launch, places=lambda: packed.places))
+            except BaseException:
+                packed.free(self.device.core)
+                raise
         return runs, packed
 
     def _launch(
@@ -350,8 +352,12 @@ class Module:
             made = self._run(launch, variant, runs, packed, wanted, on_events=on_events)
         finally:
             packed.free(self.device.core)
-        same = replace(launch, variant=variant.name)
-        made[0].again = lambda wanted: Trace(*self._launch(same, lambda runs: request(runs.loaded, *wanted)))
+
+        def again(wanted: Sequence[Any]) -> Trace:
+            same = replace(launch, variant=variant.name)
+            return Trace(*self._launch(same, lambda runs: request(runs.loaded, *wanted)))
+
+        made[0].again = again
         return made
 
     def run_packed(self, launch: Launch, kernarg: bytes, places: Callable[[], list[Place]]) -> RunResult:
@@ -387,7 +393,7 @@ class Module:
         printer = self.device.printer if self._may_print(runs, launch.kernel) else None
         kept = self.device.memory.kept(anyhow=printer is not None or self.device.progress is not None)
         try:
-            with Reader(runs.sources):
+            with Reader(runs.sources) if runs.sources else nullcontext():
                 try:
                     report = core.launch(
                         runs.id,

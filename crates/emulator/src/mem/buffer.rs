@@ -111,10 +111,6 @@ impl Resource {
             swizzles_soffset: false,
         }
     }
-    /// Whether the lane's number is added to its index.
-    pub fn adds_lane(&self) -> bool {
-        self.add_tid
-    }
     /// How many bytes it has, if they are counted from the base on, whatever the index.
     pub fn plain_bytes(&self) -> Option<u64> {
         let counts = matches!(self.bounds, Bounds::Gfx9 | Bounds::Raw);
@@ -167,8 +163,10 @@ impl Resource {
     }
 }
 
-/// The lanes' indices and offsets, the scalar one apart.
-pub(super) fn indices(w: &Wave, op: &Op, extra: u32, add_tid: bool) -> ([u64; 64], [u64; 64]) {
+/// The lanes' indices and offsets, the scalar one apart. In a swizzled buffer an offset has 32 bits, and one that is negative
+/// meets the instruction's own above zero: LLVM counts on that for scratch from gfx9 on (AMDGPUISelDAGToDAG.cpp, on folding
+/// offsets into MUBUF's).
+pub(super) fn indices(w: &Wave, op: &Op, extra: u32, resource: &Resource) -> ([u64; 64], [u64; 64]) {
     let (mut index, mut offset) = ([0u64; 64], [op.imm; 64]);
     let offset_row = op.src[0].wrapping_add(u16::from(extra & (IDXEN | OFFEN) == IDXEN | OFFEN));
     // Of inactive lanes, too: nothing looks at them.
@@ -180,8 +178,11 @@ pub(super) fn indices(w: &Wave, op: &Op, extra: u32, add_tid: bool) -> ([u64; 64
         let row = &w.row(offset_row).0;
         (0..64).for_each(|lane| offset[lane] += u64::from(row[lane]));
     }
-    if add_tid {
+    if resource.add_tid {
         (0..64).for_each(|lane| index[lane] += lane as u64);
+    }
+    if resource.swizzle {
+        offset.iter_mut().for_each(|offset| *offset &= 0xffff_ffff);
     }
     (index, offset)
 }
@@ -211,7 +212,7 @@ pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
     {
         return Flow::Next;
     }
-    let (index, offset) = indices(w, op, extra, resource.add_tid);
+    let (index, offset) = indices(w, op, extra, &resource);
     let swizzled = resource.swizzle;
     let mut at = Addresses { lane: [0; 64], mask: 0, stride: 4 };
     if swizzled && resource.element == 4 {

@@ -141,7 +141,7 @@ pub fn typed(w: &mut Wave, op: &Op) -> Flow {
         return refuse(w, "a resource of this kind");
     };
     let soffset = u64::from(s32(w, op, 2));
-    let (index, offset) = buffer::indices(w, op, (op.imm2 & u64::from(IDXEN | OFFEN)) as u32, resource.adds_lane());
+    let (index, offset) = buffer::indices(w, op, (op.imm2 & u64::from(IDXEN | OFFEN)) as u32, &resource);
     let size = format.bytes();
     let exec = w.exec();
     let inside = lanes(exec)

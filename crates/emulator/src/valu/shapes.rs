@@ -4,7 +4,7 @@
 //! right except for NaNs: which of several is returned is the compiler's choice. So every lane with a NaN result is
 //! done again by the exact function; so are all lanes under directed rounding.
 
-use crate::fp::{flush16, flush32, flush64, half, is_nan32, quiet32};
+use crate::fp::{flush16, flush32, flush64, half, quiet32};
 use crate::lanes::{fill3, fill64, lane64};
 use crate::mode::{Mode, Round};
 use crate::op::{Flow, Level, Op, level};
@@ -49,17 +49,26 @@ fn redo32(m: Mode, all: bool, out: &mut Row, [a, b, c]: [&Row; 3], f: Exact3<u32
 /// off in a mask, and what a division of zero leaves, make these common.) Whether there are others.
 #[inline(always)]
 fn carry_nans<const SOURCES: usize>(out: &mut Row, [a, b, c]: [&Row; 3]) -> bool {
+    // All ones for a NaN.
+    let is_nan = |x: u32| (0x7f80_0000 - (x & 0x7fff_ffff) as i32) >> 31;
     let mut left = 0;
     for i in 0..64 {
-        let (mut from, mut found) = (0, 0);
-        for source in [c, b, a].into_iter().skip(3 - SOURCES) {
-            let is_nan = u32::from(is_nan32(source.0[i])).wrapping_neg();
-            from = from & !is_nan | source.0[i] & is_nan;
-            found |= is_nan;
+        let mut from = 0;
+        let mut found = 0;
+        let mut look_at = |x: u32| {
+            let here = is_nan(x);
+            from = from & !here as u32 | x & here as u32;
+            found |= here;
+        };
+        // The first one wins.
+        if SOURCES > 2 {
+            look_at(c.0[i]);
         }
-        let is_nan = u32::from(is_nan32(out.0[i])).wrapping_neg();
-        left |= is_nan & !found;
-        let carried = is_nan & found;
+        look_at(b.0[i]);
+        look_at(a.0[i]);
+        let here = is_nan(out.0[i]);
+        left |= here & !found;
+        let carried = (here & found) as u32;
         out.0[i] = out.0[i] & !carried | quiet32(from) & carried;
     }
     left != 0
