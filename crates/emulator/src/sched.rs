@@ -94,6 +94,8 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize, attention: Opt
             match worker.turns(&mut resident[at], patience) {
                 Ok(Progress::Ended) => {
                     let group = resident.swap_remove(at);
+                    // Those that are given up count as nothing done.
+                    shared.done.workgroups.fetch_add(1, Relaxed);
                     worker.retire(group);
                     moved = true;
                     continue;
@@ -273,7 +275,6 @@ impl Worker<'_> {
 
     fn retire(&mut self, group: Workgroup) {
         self.shared.under_way.fetch_sub(1, Relaxed);
-        self.shared.done.workgroups.fetch_add(1, Relaxed);
         match group.slot.checked_sub(self.slot0) {
             Some(own) if own < self.shared.resident => self.free_slots.push(own),
             _ => gws::lock(&self.shared.more_slots).give(group.slot),

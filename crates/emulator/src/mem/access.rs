@@ -126,35 +126,30 @@ fn parts_of_words(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> b
         Action::Store(transfer) => (transfer, true),
         Action::Atomic(..) => return false,
     };
-    // Which transfer it is is known in each loop over the lanes.
-    macro_rules! moved {
-        ($($known:ident),*) => {
-            match transfer {
-                Transfer::Words => false,
-                $(Transfer::$known => {
-                    const KNOWN: Transfer = Transfer::$known;
-                    const BYTES: u64 = KNOWN.bytes(1);
-                    let Some(places) = w.memory.resolve_all(&mut w.recent, &at.lane, at.mask, BYTES, write) else {
-                        return false;
-                    };
-                    if write {
-                        let mut values = Row::ZERO;
-                        let data = w.row(rows.data);
-                        (0..64).for_each(|i| values.0[i] = KNOWN.extract(data.0[i]));
-                        places.scatter_short::<BYTES>(&values, at.mask);
-                    } else {
-                        let mut loaded = Row::ZERO;
-                        places.gather_short::<BYTES>(&mut loaded, if at.mask >> 32 == 0 { 32 } else { 64 });
-                        let (old, kept) = (w.row(rows.dst), w.kept);
-                        (0..64).for_each(|i| loaded.0[i] = KNOWN.merge(old.0[i] & kept, loaded.0[i]));
-                        w.write_masked(rows.dst, &loaded, at.mask);
-                    }
-                    true
-                })*
-            }
-        };
+    if transfer == Transfer::Words {
+        return false;
     }
-    moved!(U8, I8, U16, I16, U8Lo, I8Lo, B16Lo, U8Hi, I8Hi, B16Hi)
+    let bytes = transfer.bytes(1);
+    let Some(places) = w.memory.resolve_all(&mut w.recent, &at.lane, at.mask, bytes, write) else { return false };
+    if write {
+        let mut values = *w.row(rows.data);
+        transfer.extract_all(&mut values);
+        if bytes == 1 {
+            places.scatter_short::<1>(&values, at.mask);
+        } else {
+            places.scatter_short::<2>(&values, at.mask);
+        }
+        return true;
+    }
+    let (mut loaded, all) = (Row::ZERO, if at.mask >> 32 == 0 { 32 } else { 64 });
+    if bytes == 1 {
+        places.gather_short::<1>(&mut loaded, all);
+    } else {
+        places.gather_short::<2>(&mut loaded, all);
+    }
+    transfer.merge_all(w.row(rows.dst), w.kept, &mut loaded);
+    w.write_masked(rows.dst, &loaded, at.mask);
+    true
 }
 
 /// Moves bytes of a lane, some of `data`, which may lie apart (`place` says where each is), neighbouring ones at once.

@@ -207,11 +207,9 @@ pub fn reach(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask
         let mut raw = Row::ZERO;
         lds.gather(&at, 0, &mut raw, mask);
         let field = (1 << (8 * transfer.bytes(1))) - 1;
-        let (out, kept) = (&mut w.rows[dst].0, w.kept);
-        for lane in 0..64 {
-            let value = transfer.merge(out[lane] & kept, raw.0[lane] >> (offsets[lane] % 4 * 8) & field);
-            out[lane] = if mask >> lane & 1 != 0 { value } else { out[lane] };
-        }
+        (0..64).for_each(|lane| raw.0[lane] = raw.0[lane] >> (offsets[lane] % 4 * 8) & field);
+        transfer.merge_all(w.row(rows.dst), w.kept, &mut raw);
+        w.write_masked(rows.dst, &raw, mask);
         return 0;
     }
     match action {

@@ -33,7 +33,7 @@ pub mod tensor_ops;
 pub mod typed;
 
 use crate::op::{Flow, Handler, Op};
-use crate::wave::Wave;
+use crate::wave::{Row, Wave};
 
 /// What one lane of a memory instruction transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,6 +83,25 @@ impl Transfer {
             Transfer::U8Hi | Transfer::I8Hi | Transfer::B16Hi => value >> 16,
             _ => value,
         }
+    }
+    /// As [`Transfer::merge`], of all lanes: `raw` becomes what the destination holds then.
+    pub fn merge_all(self, old: &Row, kept: u32, raw: &mut Row) {
+        // Each loop knows which transfer it is for.
+        macro_rules! merged {
+            ($($known:ident),*) => {
+                match self {
+                    $(Transfer::$known => {
+                        (0..64).for_each(|i| raw.0[i] = Transfer::$known.merge(old.0[i] & kept, raw.0[i]));
+                    })*
+                }
+            };
+        }
+        merged!(Words, U8, I8, U16, I16, U8Lo, I8Lo, B16Lo, U8Hi, I8Hi, B16Hi);
+    }
+    /// As [`Transfer::extract`], of all lanes.
+    pub fn extract_all(self, values: &mut Row) {
+        let by = if self.extract(0x1_0000) == 1 { 16 } else { 0 };
+        values.0.iter_mut().for_each(|value| *value >>= by);
     }
 }
 
