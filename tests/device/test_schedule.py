@@ -9,13 +9,14 @@ from cli import fails, luthier
 
 import luthier as lt
 
-# One wave writes late what the other one reads at once.
+# One wave writes late what the other one reads soon.
 SOURCE = """
 KERNEL early(volatile u32 *data, u32 *out) {
     u32 i = local_x() % 32;
-    if (local_x() >= 32)
+    if (local_x() >= 32) {
+        for (u32 k = 0; k < 100; k++) asm volatile("s_nop 0");
         out[i] = data[i];
-    else {
+    } else {
         for (u32 k = 0; k < 300; k++) asm volatile("s_nop 0");
         data[i] = i + 1;
     }
@@ -42,6 +43,35 @@ def test_schedules(target: str) -> None:
     assert [0] * 32 in random and random == [out(f"random:{seed}") for seed in range(12)]
     with pytest.raises(lt.ArgumentError, match='schedule: "often" is no schedule: fair, alternate, random:SEED, pct:SEED'):
         out("often")
+
+
+# All waves read what the first one then writes, with no barrier in between.
+READ_IN_TIME = """
+KERNEL in_time(u32 *out, u32 n) {
+    volatile LDS u32 shared;
+    u32 i = local_x(), seen = 0;
+    for (u32 round = 0; round < 3; round++) {
+        if (i == 0) shared = 40 + round;
+        barrier();
+        if (i < n) {
+            seen = seen * 100 + shared;
+            if (i == 0) shared = 7;
+        }
+        barrier();
+    }
+    out[i] = seen;
+}
+"""
+
+
+@pytest.mark.parametrize("target", ("gfx90a", "gfx1100", "gfx1201", "gfx1250"))
+def test_waves_go_on_side_by_side_behind_a_barrier(target: str) -> None:
+    module, out = lt.Device(target).load(compiled.build(READ_IN_TIME, target)), np.zeros(256, np.uint32)
+    module.run("in_time", grid=256, block=256, args=[out, np.uint32(255)])
+    assert out.tolist() == [404142] * 255 + [0]
+    # It is a race nevertheless.
+    strict = module.run("in_time", grid=256, block=256, args=[out, np.uint32(255)], strict=True)
+    assert {finding["kind"] for finding in strict.findings} == {"lds-race"}
 
 
 def test_on_the_command_line() -> None:

@@ -147,6 +147,8 @@ pub struct Barriers {
     cluster: Option<(Rc<Cluster>, u32)>,
     /// Global wave sync, as its launch sees it.
     global: Option<Arc<gws::View>>,
+    /// A wave that would pass the workgroup's at once stops there, too, until the others have had their turns.
+    pauses: Cell<bool>,
 }
 
 impl Barriers {
@@ -158,6 +160,7 @@ impl Barriers {
             waves: (0..waves).map(|_| View::default()).collect(),
             cluster,
             global: None,
+            pauses: Cell::new(false),
         }
     }
 
@@ -174,7 +177,13 @@ impl Barriers {
             waves: other.waves.clone(),
             cluster: self.cluster.clone(),
             global: self.global.clone(),
+            pauses: self.pauses.clone(),
         }
+    }
+
+    /// Has waves that would pass the workgroup's barrier at once stop there, too: so they go on together.
+    pub fn pause(&self) {
+        self.pauses.set(true);
     }
 
     pub fn global(&self) -> Option<&gws::View> {
@@ -312,7 +321,8 @@ impl Barriers {
             _ => return Err(format!("there is no barrier {number}")),
         };
         self.waves[wave as usize].waits.set(Waits::For(number));
-        Ok(passes || self.pass(wave))
+        let pauses = number == WORKGROUP && self.pauses.get();
+        Ok(passes || !pauses && self.pass(wave))
     }
 
     /// The wave waits at a resource of global wave sync.

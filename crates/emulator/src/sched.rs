@@ -28,6 +28,10 @@ use crate::workgroup::{Progress, Trouble, Workgroup};
 const ALONE: (u64, u32) = (20_000, 16);
 /// The same while several workgroups are under way, which then mostly spin until another one gets somewhere.
 const TOGETHER: (u64, u32) = (1_000, 1);
+/// Rounds that the waves of a workgroup begin with, and go on with behind a barrier, in which each goes no further than to its
+/// next branch. On hardware they are side by side there: kernels in which all waves read what one of them writes a little
+/// later, with no barrier in between, are right on it (rocSOLVER's factors of small matrices).
+const SIDE_BY_SIDE: u32 = 4;
 /// Instructions after which a worker looks whether the launch is to go on.
 const BETWEEN_QUESTIONS: u64 = 5_000;
 /// Vector files that no wave uses: making one takes longer than a small launch.
@@ -229,7 +233,14 @@ impl Worker<'_> {
     /// Gives a workgroup some turns, as long as it runs.
     fn turns(&mut self, group: &mut Workgroup, (slice, mut turns): (u64, u32)) -> Result<Progress, Trouble> {
         let most = group.instructions + slice * u64::from(turns) * group.waves.len() as u64;
+        let keeps_together = self.turns.are_usual() && group.waves.len() > 1;
+        let rounds = if keeps_together { SIDE_BY_SIDE } else { 0 };
+        let mut together = if group.instructions == 0 { rounds } else { 0 };
+        if keeps_together {
+            group.pause_at_barriers();
+        }
         while turns > 0 && group.instructions < most {
+            let slice = if together > 0 { 1 } else { slice };
             self.turns.begin(group.waves.len());
             for n in 0..group.waves.len() {
                 let Some((number, slice)) = self.turns.next(n, slice) else { continue };
@@ -246,7 +257,9 @@ impl Worker<'_> {
                     }
                 }
             }
-            turns -= u32::from(group.has_ready_waves());
+            let all_wait = !group.has_ready_waves();
+            turns -= u32::from(together == 0 && !all_wait);
+            together = if all_wait { rounds } else { together.saturating_sub(1) };
             match group.settle() {
                 Progress::Running if group.instructions > self.shared.watchdog.instructions => {
                     return Err(self.give_up(group, None));

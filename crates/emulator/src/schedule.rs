@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// An order of turns.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Schedule {
-    /// Long turns, one wave after the other; as fast as it gets.
+    /// Long turns, one wave after the other, but for short ones behind barriers; as fast as it gets.
     #[default]
     Fair,
     /// Each wave in turn, of several workgroups, up to its next branch.

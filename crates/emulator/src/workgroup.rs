@@ -396,6 +396,11 @@ impl Workgroup {
         }
     }
 
+    /// Behind barriers its waves begin their turns together.
+    pub fn pause_at_barriers(&self) {
+        self.barriers.pause();
+    }
+
     /// Whether some wave waits for nothing.
     pub fn has_ready_waves(&self) -> bool {
         self.waves.iter().any(|running| running.state == State::Ready)
