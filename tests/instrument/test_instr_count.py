@@ -121,7 +121,9 @@ def test_lengths_are_summed_up_as_any_other_amounts():
         for function in code.functions:
             lengths = increments(function, len, ending)
             arrays = increments(function, lambda block: np.array([len(block)]), ending)
-            assert [(i.amount, i.block, i.successor) for i in lengths] == [(int(i.amount[0]), i.block, i.successor) for i in arrays]
+            assert [(i.amount, i.block, i.successor) for i in lengths] == [
+                (int(i.amount[0]), i.block, i.successor) for i in arrays
+            ]
             compared += len(lengths)
     assert compared > 50
 
