@@ -767,6 +767,21 @@ def columns(instructions: Instructions, names: list[str]) -> dict[str, tuple[str
 def flag_bits() -> dict[str, int]:
     """The bit of each of :attr:`Instruction.flags` in the ``flags`` column."""
 
+def may_not_return(functions: list[Function]) -> set[int]:
+    """Addresses of those functions from which a wave may end, they themselves or what they call."""
+
+def length_increments(function: Function, ending: set[int]) -> list[tuple[int, Block | None, Block | None]]:
+    """What to add, in which block or on the edge to which successor; see :func:`luthier.counting.increments`."""
+
+def counting_tree(
+    function: Function, ending: set[int]
+) -> tuple[
+    list[tuple[int, int, tuple[int, int] | None]],
+    list[tuple[int, int, tuple[int, int] | None, tuple[int | None, int | None]]],
+]:
+    """The spanning tree as steps (node, its parent, amount), and the edges outside of it (both ends, amount, numbers of the block and of
+    its successor). An amount is the number of a block, and 1 or -1."""
+
 @final
 class Device:
     """The mock device; see :class:`luthier.Device`. Addresses are the device's."""

@@ -112,6 +112,22 @@ def test_increments_add_up_on_every_walk():
     assert walks > 500
 
 
+def test_lengths_are_summed_up_as_any_other_amounts():
+    """The native module sums up lengths, Python all that is no length: NumPy's arrays with the lengths in them give the same."""
+    compared = 0
+    for name in kernel_cases.CASES:
+        code = lt.CodeObject.open(compiled.code_object(name, "O2"))
+        ending = may_not_return(code.functions)
+        for function in code.functions:
+            lengths = increments(function, len, ending)
+            arrays = increments(function, lambda block: np.array([len(block)]), ending)
+            assert [(i.amount, i.block, i.successor) for i in lengths] == [
+                (int(i.amount[0]), i.block, i.successor) for i in arrays
+            ]
+            compared += len(lengths)
+    assert compared > 50
+
+
 def check_walk(function, places, rng) -> bool:
     block = next(b for b in function.blocks if b.address == function.address)
     wanted, got = 0, places.get((None, None), 0)

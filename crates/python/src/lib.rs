@@ -75,7 +75,7 @@ mod core {
     #[pymodule_export]
     use crate::program::{
         PyBlock, PyBlocks, PyFrame, PyFunction, PyInstruction, PyInstructions, PyLoop, PyMir, PyOperand, PyProgram,
-        PyRegister, flag_bits, instruction_columns,
+        PyRegister, counting_tree, flag_bits, instruction_columns, length_increments, may_not_return,
     };
     #[pymodule_export]
     use crate::stage::PyStage;

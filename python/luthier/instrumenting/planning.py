@@ -119,6 +119,10 @@ class Beside:
     where: Any = None
 
 
+#: Arguments of exactly these types mean the same in every kernel and are told apart by their values and types; none of them is an
+#: operand or in LDS. Most insertions have no others, and there may be a million.
+_TOLD_BY_KIND = frozenset((int, Counter, State))
+
 #: The priority of what runs before all that tools insert, and the order of what is no tool's.
 _FIRST, _OWN = -(1 << 31), 0xFFFF
 
@@ -176,9 +180,15 @@ class Planner:
             raise ToolError(f"{tool.name}: {hook!r} is not a hook: mark the function with @lt.hook")
         # Tools pass the same few arguments at many points.
         behind = place.address if place.where in (AFTER, EDGE) else None
-        # Only of operands does it matter which instruction it is.
-        at = behind if any(isinstance(arg, _core.Operand) for arg in args) else behind is not None
-        known = (hook, at, None if all(map(is_the_same_everywhere, args)) else kernel, args, *map(told_apart, args))
+        kinds = tuple(map(type, args))
+        plain = _TOLD_BY_KIND.issuperset(kinds)
+        known: Any
+        if plain:
+            known = (hook, behind is not None, None, args, *kinds)
+        else:
+            # Only of operands does it matter which instruction it is.
+            at = behind if any(isinstance(arg, _core.Operand) for arg in args) else behind is not None
+            known = (hook, at, None if all(map(is_the_same_everywhere, args)) else kernel, args, *map(told_apart, args))
         try:
             found = self._prepared.get(known)
         except TypeError:  # what cannot be hashed is no argument, unless it is an array that is one number
@@ -187,7 +197,7 @@ class Planner:
             found = self._prepared[known] = self._prepare(tool, kernel, hook, args, behind)
         found.uses += 1
         number = self._record(tool, kernel, place, priority, found.hook, found.number, HOOK)
-        if any(isinstance(arg, Shared) for arg in args):
+        if not plain and any(isinstance(arg, Shared) for arg in args):
             self._sharing[number] = place.address
         return number
 

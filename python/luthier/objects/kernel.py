@@ -162,6 +162,11 @@ class Kernel:
         planner, tool = self._inserting()
         return planner.insert_assembly(tool, self.name, Place(AFTER if after else BEFORE, self._own(instr)), text, priority)
 
+    def insert_at_place(self, place: Place, hook: Any, *args: Any, priority: int = 0) -> int:
+        """Runs ``hook(*args)`` at a place of the kernel that is known to be one, as those of :mod:`luthier.counting` are: it is not
+        looked for again. ``priority`` is that of :meth:`insert_before`."""
+        return self._insert(place, hook, args, priority)
+
     def _insert(self, place: Place, hook: Any, args: tuple[Any, ...], priority: int) -> int:
         planner, tool = self._inserting()
         return planner.insert(tool, self.name, place, hook, args, priority)

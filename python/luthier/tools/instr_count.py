@@ -14,13 +14,15 @@ does, in device counters.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import luthier as lt
 from luthier.counting import increments, may_not_return
 from luthier.objects.kernel import leaves
 from luthier.tools.by_kernel import ByKernel, not_counted
-from luthier.tools.tally import Place, PlaceKey, Tally, breakdown
+
+if TYPE_CHECKING:
+    from luthier.tools.tally import Place, Tally
 
 
 class InstrCount(lt.Tool):
@@ -41,8 +43,12 @@ class InstrCount(lt.Tool):
         if by and where != "before":
             raise lt.ToolError("instr_count: by=line counts before instructions: where=after has no by")
         self.per, self.where = per, where
-        self.tally: Tally[Place] | None = Tally(PlaceKey(), per) if by else None
+        self.tally: Tally[Place] | None = None
         if by:
+            # With it comes NumPy, which takes longer to be imported than most kernels take to be instrumented.
+            from luthier.tools.tally import PlaceKey, Tally
+
+            self.tally = Tally(PlaceKey(), per)
             self.one_code_object = True  # what it knows of lines goes by addresses
         self.by_kernel = ByKernel(lambda: {"instructions": self.total()})
 
@@ -90,6 +96,8 @@ class InstrCount(lt.Tool):
         several = kernels.items() if len(kernels) > 1 else ()
         report.table("instr_count", [("instructions", result["instructions"]), *several])
         if self.tally is not None:
+            from luthier.tools.tally import breakdown
+
             result |= breakdown(self.tally.counts(), report)
 
 

@@ -11,6 +11,7 @@
 //! | `modifiers` | what stands behind the operands in assembly |
 //! | `sequence` | many instructions or blocks, without an object for each |
 //! | `columns` | many instructions as arrays |
+//! | `counting` | where to count so that a sum over blocks is exact |
 //! | `mir` | LLVM MIR, and the way back |
 //! | `live` | the live registers of a function, kept |
 //! | `loops` | the loops of a function |
@@ -18,6 +19,7 @@
 
 mod block;
 mod columns;
+mod counting;
 mod function;
 mod instruction;
 mod live;
@@ -41,6 +43,7 @@ use pyo3::types::PyDict;
 
 pub use block::PyBlock;
 pub use columns::{flag_bits, instruction_columns};
+pub use counting::{counting_tree, length_increments, may_not_return};
 pub use function::PyFunction;
 pub use instruction::PyInstruction;
 pub use loops::PyLoop;
