@@ -149,13 +149,15 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize, attention: Opt
     worker.outcome
 }
 
-/// Of workers that are all stuck in one launch, only the one with the first workgroup says so.
+/// Of workers that are all stuck in one launch, only the one with the first workgroup says so; none where another one has
+/// ended the launch, as what they waited for might have come.
 pub fn agree(outcomes: &mut [Outcome]) {
     let stuck = |outcome: &Outcome| match &outcome.trouble {
         Some(Trouble::Deadlock { workgroup: [x, y, z], .. }) => Some([*z, *y, *x]),
         _ => None,
     };
-    let first = outcomes.iter().filter_map(stuck).min();
+    let is_ended = outcomes.iter().any(|outcome| outcome.trouble.is_some() && stuck(outcome).is_none());
+    let first = outcomes.iter().filter_map(stuck).min().filter(|_| !is_ended);
     for outcome in outcomes.iter_mut().filter(|outcome| stuck(outcome).is_some_and(|at| Some(at) != first)) {
         outcome.trouble = None;
     }

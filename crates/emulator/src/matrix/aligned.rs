@@ -82,7 +82,12 @@ mod vectors {
             let mut most = L::all_int(0);
             for column in (0..M).step_by(L::N) {
                 let mut sum = L::load(out.as_ptr().add(column).cast());
-                let part = |first: usize, k| Span { a: at.a + first * at.step, b: at.b + first * M + column, k, step: at.step };
+                let part = |first: usize, k| Span {
+                    a: at.a + first * at.step,
+                    b: at.b + first * M + column,
+                    k,
+                    step: at.step,
+                };
                 let whole = at.k - at.k % GROUP;
                 // How many these have is known when it is compiled.
                 for first in (0..whole).step_by(GROUP) {

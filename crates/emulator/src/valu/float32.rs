@@ -213,7 +213,9 @@ pub fn lookup(op: IsaOp) -> Option<ValuOp> {
     Some(match op {
         IsaOp::VAddF32 => op!(w, o => float32::<2>(w, o, |a, b, _| a + b, |m, a, b, _| soft::add32(m, a, b))),
         IsaOp::VSubF32 => op!(w, o => float32::<2>(w, o, |a, b, _| a - b, |m, a, b, _| soft::add32(m, a, negated(b)))),
-        IsaOp::VSubrevF32 => op!(w, o => float32::<2>(w, o, |a, b, _| b - a, |m, a, b, _| soft::add32(m, negated(a), b))),
+        IsaOp::VSubrevF32 => {
+            op!(w, o => float32::<2>(w, o, |a, b, _| b - a, |m, a, b, _| soft::add32(m, negated(a), b)))
+        }
         IsaOp::VMulF32 => op!(w, o => float32::<2>(w, o, |a, b, _| a * b, |m, a, b, _| soft::mul32(m, a, b))),
         IsaOp::VFmaF32 => op!(w, o => float32::<3>(w, o, f32::mul_add, fma)),
         IsaOp::VFmamkF32 | IsaOp::VFmaakF32 => op!(w, o => float32::<3>(w, o, f32::mul_add, fma)),
