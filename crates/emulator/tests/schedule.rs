@@ -8,12 +8,14 @@ use luthier_emulator::explore::{By, Explored, explore};
 use luthier_emulator::{DeviceConfig, EmuError, Launch, Pct, Schedule, Strict};
 use support::{Loaded, hip, load_with};
 
-/// One wave of a workgroup, and one workgroup, writes late what another one reads at once.
+/// One wave of a workgroup writes late what another one reads soon (the first branches they do side by side on any schedule),
+/// and one workgroup what another one reads at once.
 const SOURCE: &str = "
 DEVICE static inline void dawdle() { for (u32 k = 0; k < 300; k++) asm volatile(\"s_nop 0\"); }
+DEVICE static inline void linger() { for (u32 k = 0; k < 100; k++) asm volatile(\"s_nop 0\"); }
 KERNEL waves(volatile u32 *data, u32 *out) {
     if (local_x < 64) { dawdle(); data[local_x] = local_x + 1; }
-    else out[local_x - 64] = data[local_x - 64];
+    else { linger(); out[local_x - 64] = data[local_x - 64]; }
 }
 KERNEL groups(volatile u32 *data, u32 *out) {
     if (group_x == 0) { dawdle(); data[local_x] = local_x + 1; }
