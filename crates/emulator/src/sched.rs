@@ -248,7 +248,12 @@ impl Worker<'_> {
                 let Some((number, slice)) = self.turns.next(n, slice) else { continue };
                 let before = group.instructions;
                 let left = self.shared.watchdog.instructions.saturating_sub(before).max(1);
-                group.advance(self.program, number, slice.min(left))?;
+                if together > 0 {
+                    // What engines have still to do need not be done so soon.
+                    group.advance_within(self.program, number, slice.min(left), u64::MAX)?;
+                } else {
+                    group.advance(self.program, number, slice.min(left))?;
+                }
                 self.unasked += group.instructions - before;
                 if self.unasked >= BETWEEN_QUESTIONS {
                     if let Some(time) = self.shared.watchdog.is_late() {
