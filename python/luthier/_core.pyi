@@ -34,6 +34,7 @@ __all__ = [
     "can_instrument",
     "columns",
     "compress",
+    "counting_tree",
     "coverage",
     "decompress",
     "demangled",
@@ -43,6 +44,8 @@ __all__ = [
     "forget_memory",
     "instrument",
     "keep_hooks",
+    "length_increments",
+    "may_not_return",
     "remember_memory",
     "warm_up",
 ]
@@ -770,17 +773,19 @@ def flag_bits() -> dict[str, int]:
 def may_not_return(functions: list[Function]) -> set[int]:
     """Addresses of those functions from which a wave may end, they themselves or what they call."""
 
+# Each: how much, in which block (none: where the function is entered), and on the edge to which successor.
 def length_increments(function: Function, ending: set[int]) -> list[tuple[int, Block | None, Block | None]]:
-    """What to add, in which block or on the edge to which successor; see :func:`luthier.counting.increments`."""
+    """The fewest increments that sum up the lengths of all blocks that run."""
 
+# The tree's steps: node, its parent, amount. Edges: both ends, amount, the numbers of the block and of its successor. An amount is
+# a block's number, and 1 or -1.
 def counting_tree(
     function: Function, ending: set[int]
 ) -> tuple[
     list[tuple[int, int, tuple[int, int] | None]],
     list[tuple[int, int, tuple[int, int] | None, tuple[int | None, int | None]]],
 ]:
-    """The spanning tree as steps (node, its parent, amount), and the edges outside of it (both ends, amount, numbers of the block and of
-    its successor). An amount is the number of a block, and 1 or -1."""
+    """The spanning tree, from its roots on, and the edges outside of it."""
 
 @final
 class Device:
