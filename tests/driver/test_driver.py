@@ -73,15 +73,17 @@ def test_driver_does_what_the_kernels_that_copy_do():
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx1030"])
 def test_waves_take_turns_as_the_schedule_says(target):
-    """Where a wave goes on for long, those after it read what it writes later; where all read first, none does."""
+    """Behind a barrier waves go on side by side. Later one goes on for long, and those after it read what it writes; where all
+    read first, none does."""
     program, waves = rocm.hip("turns", targets=(target,)), 256 // (64 if target == "gfx90a" else 32)
 
-    def late(schedule: str) -> str:
-        said = rocm.passes(program, target=target, options=("--schedule", schedule)).splitlines()[-1]
+    def late(schedule: str, *args: str) -> str:
+        said = rocm.passes(program, *args, target=target, options=("--schedule", schedule)).splitlines()[-1]
         return said.removesuffix(" lanes saw what was written later")
 
-    assert [late("fair"), late("alternate")] == [f"{256 - 256 // waves} of 256", "0 of 256"]
-    assert late("random:3") == late("random:3")
+    assert [late("fair"), late("alternate")] == ["0 of 256", "0 of 256"]
+    assert [late("fair", "linger"), late("alternate", "linger")] == [f"{256 - 256 // waves} of 256", "0 of 256"]
+    assert late("random:3", "linger") == late("random:3", "linger")
 
 
 def test_kernel_that_only_has_the_name_of_a_copy_runs_itself():
