@@ -144,7 +144,7 @@ pub fn rdna_scale32_fast(m: Mode, s0: u32, denominator: u32, numerator: u32) -> 
     let scaled = (f32::from_bits(s0) * f32::from_bits(factor)).to_bits();
     let size = scaled & !super::SIGN32;
     // Neither rounded nor flushed.
-    let is_normal = (size >= 0x0080_0000) & (size < INF);
+    let is_normal = (0x0080_0000..INF).contains(&size);
     let value = if as_it_is { out32(m, quiet32(s0)) } else { scaled };
     (if is_zero { super::NAN32 } else { value }, again, !(is_zero | as_it_is | is_normal))
 }
