@@ -10,6 +10,7 @@ import pytest
 from tool_runs import TARGETS, every, watched
 
 import luthier as lt
+from luthier.instrumenting import channels
 from luthier.tools.caches import CARDS, stack_distances
 
 
@@ -64,6 +65,18 @@ def test_footprint_and_uses_are_those_of_the_lines_that_the_device_sees(name, ta
         caches = list(told["caches"].values())
         assert caches[0]["hits"] + caches[0]["misses"] == uses
         assert all(c["hits"] + c["misses"] == before["misses"] for before, c in zip(caches, caches[1:]))
+
+
+@pytest.mark.parametrize("piece", (1, 7, 64))
+def test_a_wave_uses_a_line_once_though_the_host_reads_its_records_in_pieces(piece, monkeypatch):
+    """A host that is fast reads what is there in the middle of an execution; one that is slow reads a piece that ends there."""
+    monkeypatch.setattr(channels, "_PIECE", piece)
+    told, seen, kernel = watched("triton-matmul_f16_64", "gfx90a", lt.tools.load("reuse"))
+    expected = sum(
+        len({n for a, s in access[["address", "size"]].tolist() for n in range(a // 64, (a + s - 1) // 64 + 1)})
+        for access in executions(seen, kernel)
+    )
+    assert told["line"] == 64 and told["uses"] == expected > 0
 
 
 SOURCE = """

@@ -60,6 +60,9 @@ class Channel(Variable):
         if self.shape.size >= 1 << 32:
             raise ToolError(f"a Channel of {room:,} records has {self.shape.size:,} bytes: at most {_ROUND - 1:,} are possible")
         super().__init__(self.shape.size, 64, None, name)
+        #: Which records are the first of a wave's execution of a hook, where its hooks tell so in a field: records of one execution
+        #: then never come in two calls of :meth:`luthier.Tool.on_records`.
+        self.is_first: Callable[[numpy.ndarray], numpy.ndarray] | None = None
         #: Where its records come from: a ring in each place where it is.
         self.rings: list[Ring] = []
         #: Records of rings that another process had.
@@ -86,12 +89,14 @@ class Channel(Variable):
         return self._before.dropped + sum(ring.dropped for ring in self.rings)
 
     def _fresh(self) -> Channel:
-        return Channel(self.capacity, self.shape.when_full, name=self.name, **dict(self.shape.fields))
+        fresh = Channel(self.capacity, self.shape.when_full, name=self.name, **dict(self.shape.fields))
+        fresh.is_first = self.is_first
+        return fresh
 
     def live_in(self, home: Home, symbol: str) -> None:
         """From now on records come from the symbol ``symbol`` of ``home``, too."""
         super().live_in(home, symbol)
-        self.rings.append(Ring(self.shape, home, symbol))
+        self.rings.append(Ring(self.shape, home, symbol, self.is_first))
 
     def on(self, what: object) -> Self:
         """The channel's numbers on ``what``, one of the devices, or of one of the modules."""
@@ -121,8 +126,17 @@ class _Numbers:
 class Ring:
     """A channel's memory in one place, and how far the host has read."""
 
-    def __init__(self, shape: RecordShape, home: Home, symbol: str):
+    def __init__(
+        self,
+        shape: RecordShape,
+        home: Home,
+        symbol: str,
+        is_first: Callable[[numpy.ndarray], numpy.ndarray] | None = None,
+    ):
         self._shape, self.home, self.symbol = shape, home, symbol
+        self._is_first = is_first
+        #: The records of an execution that may have more.
+        self._held: list[numpy.ndarray] = []
         #: Up to which position the host has read, and how many positions were reserved, as of its last look.
         self._head = self._tail = 0
         #: Of these ``dropped`` are those that others have taken the place of before they were read.
@@ -136,6 +150,29 @@ class Ring:
     def take(self, at_end: bool) -> Iterator[numpy.ndarray]:
         """The records that are there and were not read yet, in the order in which their room was reserved. ``at_end``: no
         kernel runs; what was reserved and is not there will not come."""
+        if self._is_first is None:
+            yield from self._pieces(at_end)
+            return
+        for records in self._pieces(at_end):
+            # Another one begins: the ones before it have all their records.
+            starts = self._is_first(records).nonzero()[0]
+            if len(starts):
+                yield from self._release(records[: starts[-1]])
+                records = records[starts[-1] :]
+            self._held.append(records)
+        if at_end:
+            yield from self._release()
+
+    def _release(self, *more: numpy.ndarray) -> Iterator[numpy.ndarray]:
+        """What was held, and this behind it."""
+        import numpy
+
+        parts, self._held = [part for part in (*self._held, *more) if len(part)], []
+        if parts:
+            yield numpy.concatenate(parts)
+
+    def _pieces(self, at_end: bool) -> Iterator[numpy.ndarray]:
+        """The records of :meth:`take` as they are read: an execution's may be in two pieces."""
         capacity = self._shape.capacity
         now = struct.unpack("<I", self._part(TAIL, 4))[0]
         self._tail += (now - self._tail) % _ROUND

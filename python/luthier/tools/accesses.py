@@ -72,7 +72,7 @@ class Accesses:
         """A number for each time that a wave has executed an instruction: records of one follow each other."""
         import numpy as np
 
-        return np.cumsum(self.raw["place"] >> _FIRST & 1)
+        return np.cumsum(begins_execution(self.raw))
 
     def of_points(self, what: str) -> np.ndarray:
         """An attribute of each record's point: ``pc``, ``size``, ``action``, ``space``, ``has_value``."""
@@ -130,6 +130,11 @@ class Accesses:
             found["value"] = arrow.array(self.raw["value"], mask=unknown)
             found["value_high"] = arrow.array(self.raw["value_high"], mask=unknown)
         return found
+
+
+def begins_execution(records: np.ndarray) -> np.ndarray:
+    """Which records are of the first lane of their instruction's execution."""
+    return records["place"] >> _FIRST & 1
 
 
 def _words(arrow: Any, indices: Any, words: Sequence[str]) -> Any:
@@ -192,6 +197,7 @@ class AccessTool(WaveTool):
         self.places: Sequence[Place] | None = None
         fields: dict[str, Any] = {"address": lt.u64, **({"value": lt.u64, "value_high": lt.u64} if values else {})}
         self.accesses = lt.Channel(1 << 19, name="accesses", **fields, x=lt.u32, yz=lt.u32, place=lt.u32)
+        self.accesses.is_first = begins_execution
 
     @lt.hook
     def lanes(accesses: lt.channel, here: lt.inout[lt.u32, 3], address: lt.u64, point: lt.u32):
