@@ -33,7 +33,6 @@ pub mod soft;
 pub mod transcendental;
 pub mod trig;
 pub mod unit;
-mod unit_tables;
 
 use crate::mode::Mode;
 

@@ -5,6 +5,7 @@ use luthier_isa::op::Op as IsaOp;
 use super::op;
 use super::shapes::{float32, mask};
 use crate::fp::minmax::Rules;
+use crate::fp::unit::{Cubics, Exp, Rcp, Rsq, Sqrt};
 use crate::fp::{self, SIGN32, division, minmax, quiet32, scale, soft, transcendental, unit};
 use crate::lanes::{map1, map2, map3};
 use crate::mem::lanes;
@@ -80,16 +81,18 @@ fn minmax3(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32, u32) -> u32) -> Fl
 /// The transcendental unit: denormals are zero on both sides, whatever MODE says. RDNA3's and RDNA4's bits are known, of
 /// the others no more than that they lie within a unit in the last place.
 #[inline(always)]
-fn trans<K: Known>(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
+fn trans<K: Cubics>(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
     if unit_is_known(w) {
-        let (mut out, source) = (Row::ZERO, w.row(op.src[0]));
-        for i in 0..64 {
-            out.0[i] = K::of(source.0[i]);
-        }
+        let mut out = Row::ZERO;
+        unit::of_lanes::<K>(&w.row(op.src[0]).0, &mut out.0);
         w.write(op.dst, &out);
         return Flow::Next;
     }
     within_a_unit(w, op, f)
+}
+#[inline(always)]
+fn log2(w: &mut Wave, op: &Op) -> Flow {
+    if unit_is_known(w) { map1(w, op, unit::log) } else { within_a_unit(w, op, log2_all) }
 }
 #[inline(always)]
 fn within_a_unit(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
@@ -100,22 +103,6 @@ fn within_a_unit(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
         if fp::is_nan32(x) { quiet32(x) } else { r }
     })
 }
-/// A function of [`unit`](mod@unit). (A closure would be compiled once, for the baseline processor.)
-trait Known {
-    fn of(x: u32) -> u32;
-}
-macro_rules! known {
-    ($($name:ident = $function:path),*) => {
-        $(struct $name;
-        impl Known for $name {
-            #[inline(always)]
-            fn of(x: u32) -> u32 {
-                $function(x)
-            }
-        })*
-    };
-}
-known!(Rcp = unit::rcp, Rsq = unit::rsq, Sqrt = unit::sqrt, Exp = unit::exp, Log = unit::log);
 /// Sine and cosine, which keep denormals there if MODE says so.
 #[inline(always)]
 fn trig(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64, known: impl Fn(u32, [bool; 2]) -> u32) -> Flow {
@@ -254,7 +241,7 @@ pub fn lookup(op: IsaOp) -> Option<ValuOp> {
         IsaOp::VRsqF32 => op!(w, o => trans::<Rsq>(w, o, |x| 1.0 / x.sqrt())),
         IsaOp::VSqrtF32 => op!(w, o => trans::<Sqrt>(w, o, f64::sqrt)),
         IsaOp::VExpF32 | IsaOp::VExpLegacyF32 => op!(w, o => trans::<Exp>(w, o, exp2_all)),
-        IsaOp::VLogF32 | IsaOp::VLogLegacyF32 => op!(w, o => trans::<Log>(w, o, log2_all)),
+        IsaOp::VLogF32 | IsaOp::VLogLegacyF32 => op!(w, o => log2(w, o)),
         // gfx1250 alone has it.
         IsaOp::VTanhF32 => op!(w, o => within_a_unit(w, o, f64::tanh)),
         IsaOp::VSinF32 => op!(w, o => trig(w, o, sin_all, unit::sin)),

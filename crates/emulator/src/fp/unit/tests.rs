@@ -1,5 +1,6 @@
 //! Against what has been captured: FNV hashes of results, word by word or byte by byte, as rocjitsu's tests have them.
 
+use super::cubics::exp;
 use super::*;
 
 struct Fnv(u64);
@@ -165,4 +166,22 @@ fn sine_and_cosine_are_near() {
             assert!(error < 1.3e-7, "{x:e}: {:e}, exact {exact:e}", f32::from_bits(got));
         }
     }
+}
+
+/// What the captures above are compared with, one lane at a time, is what all lanes get: every segment of every table, and
+/// numbers of all kinds.
+#[test]
+fn all_lanes_have_what_one_lane_has() {
+    fn compare<F: Cubics>(one: fn(u32) -> u32) {
+        for first in (0..1u32 << 20).step_by(64) {
+            let x = std::array::from_fn(|i| (first + i as u32).wrapping_mul(0x9e37_79b9));
+            let mut found = [0; 64];
+            of_lanes::<F>(&x, &mut found);
+            assert_eq!(found, x.map(one));
+        }
+    }
+    compare::<Rcp>(rcp);
+    compare::<Rsq>(rsq);
+    compare::<Sqrt>(sqrt);
+    compare::<Exp>(exp);
 }

@@ -1,5 +1,5 @@
 //! Coefficients of the transcendental unit of RDNA3 and RDNA4, by segment: constant, linear, quadratic, cubic. See
-//! [`super::unit`] for their units and where they come from.
+//! [`super`](mod@super) for their units and where they come from.
 
 pub(super) type Segment = [u32; 4];
 
