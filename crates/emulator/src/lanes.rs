@@ -3,9 +3,23 @@
 //! Each computes all 64 lanes into a local row (so that the compiler knows that nothing aliases and vectorises), then
 //! writes the lanes of EXEC. Computing inactive lanes is harmless: nothing traps.
 
+use std::ops::Range;
+
 use crate::masks::{pack, unpack};
 use crate::op::{Flow, Op};
 use crate::wave::{Row, Wave};
+
+/// Halves of a row: a wave of 32 lanes has one.
+pub type Halves = usize;
+/// Lanes of a half.
+pub const HALF: usize = 32;
+
+/// The lanes of each half. Long operations spare waves of 32 lanes the other one; short ones are done for all of a row
+/// sooner than it is asked how many there are.
+#[inline(always)]
+pub fn ranges(halves: Halves) -> impl Iterator<Item = Range<usize>> {
+    (0..halves.min(2)).map(|half| HALF * half..HALF * (half + 1))
+}
 
 /// out = f(a). A function of its own, so that its arguments are known not to alias.
 #[inline(always)]

@@ -343,6 +343,11 @@ impl Wave {
     pub fn lanes(&self) -> u32 {
         if self.is_wave32() { 32 } else { 64 }
     }
+    /// Halves of a row that its lanes use.
+    #[inline(always)]
+    pub fn halves(&self) -> crate::lanes::Halves {
+        1 + (self.lane_mask >> 63) as usize
+    }
     /// A mask of them.
     #[inline(always)]
     pub fn all_lanes(&self) -> u64 {

@@ -7,7 +7,7 @@ use super::shapes::{float32, mask};
 use crate::fp::minmax::Rules;
 use crate::fp::unit::{Cubics, Exp, Rcp, Rsq, Sqrt};
 use crate::fp::{self, SIGN32, division, minmax, quiet32, scale, soft, transcendental, unit};
-use crate::lanes::{map1, map2, map3};
+use crate::lanes::{map1, map2, map3, ranges};
 use crate::mem::lanes;
 use crate::mode::{Mode, Round};
 use crate::op::{Flow, Op};
@@ -84,7 +84,10 @@ fn minmax3(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32, u32) -> u32) -> Fl
 fn trans<K: Cubics>(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
     if unit_is_known(w) {
         let mut out = Row::ZERO;
-        unit::of_lanes::<K>(&w.row(op.src[0]).0, &mut out.0);
+        let source = w.row(op.src[0]).0.as_chunks().0;
+        for (source, out) in source.iter().zip(out.0.as_chunks_mut().0).take(w.halves()) {
+            unit::of_lanes::<K>(source, out);
+        }
         w.write(op.dst, &out);
         return Flow::Next;
     }
@@ -158,10 +161,12 @@ fn div_scale(w: &mut Wave, op: &Op) -> Flow {
     let (a, b, c) = (w.row(op.src[0]), w.row(op.src[1]), w.row(op.src[2]));
     if knows_scale(w) {
         let mut left = 0;
-        for i in 0..64 {
-            let (value, again, rare) = division::rdna_scale32_fast(m, a.0[i], b.0[i], c.0[i]);
-            (out.0[i], vcc[i]) = (value, u32::from(again));
-            left |= u64::from(rare) << i;
+        for lanes in ranges(w.halves()) {
+            for i in lanes {
+                let (value, again, rare) = division::rdna_scale32_fast(m, a.0[i], b.0[i], c.0[i]);
+                (out.0[i], vcc[i]) = (value, u32::from(again));
+                left |= u64::from(rare) << i;
+            }
         }
         for i in lanes(left) {
             out.0[i] = division::rdna_scale32(m, a.0[i], b.0[i], c.0[i]).0;

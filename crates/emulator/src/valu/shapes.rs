@@ -5,7 +5,7 @@
 //! done again by the exact function; so are all lanes under directed rounding.
 
 use crate::fp::{flush16, flush32, flush64, half, quiet32};
-use crate::lanes::{fill3, fill64, lane64};
+use crate::lanes::{Halves, fill3, fill64, lane64, ranges};
 use crate::mode::{Mode, Round};
 use crate::op::{Flow, Level, Op, level};
 use crate::wave::{Row, Wave};
@@ -48,28 +48,30 @@ fn redo32(m: Mode, all: bool, out: &mut Row, [a, b, c]: [&Row; 3], f: Exact3<u32
 /// Gives each NaN of a result that comes from a source: the first of them that is one, made quiet. (The sources that are
 /// off in a mask, and what a division of zero leaves, make these common.) Whether there are others.
 #[inline(always)]
-fn carry_nans<const SOURCES: usize>(out: &mut Row, [a, b, c]: [&Row; 3]) -> bool {
+fn carry_nans<const SOURCES: usize>(halves: Halves, out: &mut Row, [a, b, c]: [&Row; 3]) -> bool {
     // All ones for a NaN.
     let is_nan = |x: u32| (0x7f80_0000 - (x & 0x7fff_ffff) as i32) >> 31;
     let mut left = 0;
-    for i in 0..64 {
-        let mut from = 0;
-        let mut found = 0;
-        let mut look_at = |x: u32| {
-            let here = is_nan(x);
-            from = from & !here as u32 | x & here as u32;
-            found |= here;
-        };
-        // The first one wins.
-        if SOURCES > 2 {
-            look_at(c.0[i]);
+    for lanes in ranges(halves) {
+        for i in lanes {
+            let mut from = 0;
+            let mut found = 0;
+            let mut look_at = |x: u32| {
+                let here = is_nan(x);
+                from = from & !here as u32 | x & here as u32;
+                found |= here;
+            };
+            // The first one wins.
+            if SOURCES > 2 {
+                look_at(c.0[i]);
+            }
+            look_at(b.0[i]);
+            look_at(a.0[i]);
+            let here = is_nan(out.0[i]);
+            left |= here & !found;
+            let carried = (here & found) as u32;
+            out.0[i] = out.0[i] & !carried | quiet32(from) & carried;
         }
-        look_at(b.0[i]);
-        look_at(a.0[i]);
-        let here = is_nan(out.0[i]);
-        left |= here & !found;
-        let carried = (here & found) as u32;
-        out.0[i] = out.0[i] & !carried | quiet32(from) & carried;
     }
     left != 0
 }
@@ -100,7 +102,7 @@ pub fn float32<const SOURCES: usize>(
         }
         Path::Exact => out = Row::ZERO,
     }
-    if path == Path::Exact || any_nan32(&out) && carry_nans::<SOURCES>(&mut out, [a, b, c]) {
+    if path == Path::Exact || any_nan32(&out) && carry_nans::<SOURCES>(w.halves(), &mut out, [a, b, c]) {
         redo32(m, path == Path::Exact, &mut out, [a, b, c], exact);
     }
     w.write(op.dst, &out);

@@ -6,6 +6,7 @@ use super::lookup::{Columns, columns, lookup};
 use super::tables::{EXP, RCP, RSQ, SQRT, Segment};
 use super::{INF, NAN32, ONE, SIGN32, nearest, product24, quiet};
 use crate::fp::{half, soft};
+use crate::lanes::HALF;
 use crate::mode::Round;
 
 /// How wide the numbers of a table are.
@@ -75,15 +76,15 @@ fn of_lane<F: Cubics>(x: u32) -> u32 {
     F::value(x, F::TABLES[segment / 32].map(|column| column[segment % 32]))
 }
 
-/// A function in all lanes.
+/// A function in the lanes of half a row.
 #[inline(always)]
-pub fn of_lanes<F: Cubics>(x: &[u32; 64], out: &mut [u32; 64]) {
-    let mut segments = [0; 64];
-    for i in 0..64 {
+pub fn of_lanes<F: Cubics>(x: &[u32; HALF], out: &mut [u32; HALF]) {
+    let mut segments = [0; HALF];
+    for i in 0..HALF {
         segments[i] = F::segment(x[i]);
     }
     let c = lookup(F::TABLES, &segments);
-    for i in 0..64 {
+    for i in 0..HALF {
         out[i] = F::value(x[i], [c[0][i], c[1][i], c[2][i], c[3][i]]);
     }
 }
