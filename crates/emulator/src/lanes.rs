@@ -21,6 +21,27 @@ pub fn ranges(halves: Halves) -> impl Iterator<Item = Range<usize>> {
     (0..halves.min(2)).map(|half| HALF * half..HALF * (half + 1))
 }
 
+/// dst = an expression of src0, src1 and src2, with [`ranges`]: where a closure would be too long to be compiled into the
+/// loops of each kind of processor.
+macro_rules! each_lane {
+    ($w:expr, $op:expr, |$a:ident, $b:ident| $value:expr) => {
+        $crate::lanes::each_lane!($w, $op, |$a, $b, _c| $value)
+    };
+    ($w:expr, $op:expr, |$a:ident, $b:ident, $c:ident| $value:expr) => {{
+        let [a, b, c] = $op.src.map(|source| $w.row(source));
+        let mut out = $crate::wave::Row::ZERO;
+        for lanes in $crate::lanes::ranges($w.halves()) {
+            for i in lanes {
+                let ($a, $b, $c) = (a.0[i], b.0[i], c.0[i]);
+                out.0[i] = $value;
+            }
+        }
+        $w.write($op.dst, &out);
+        $crate::op::Flow::Next
+    }};
+}
+pub(crate) use each_lane;
+
 /// out = f(a). A function of its own, so that its arguments are known not to alias.
 #[inline(always)]
 pub fn fill1(out: &mut Row, a: &Row, f: impl Fn(u32) -> u32) {

@@ -3,6 +3,7 @@
 use luthier_isa::op::Op as IsaOp;
 
 use super::float32::{cos_all, exp2_all, log2_all, sin_all, unit_is_known};
+use super::minmax::minmax3_16;
 use super::op;
 use super::shapes::{float16, fma_f16};
 use crate::fp::minmax::Rules;
@@ -53,13 +54,6 @@ fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32) -> u32) -> Flow {
     let read = |x: u32| fp::flush16(x & 0xffff, keep);
     map2(w, op, |a, b| f(rules, read(a), read(b)))
 }
-#[inline(always)]
-fn minmax3(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32, u32) -> u32) -> Flow {
-    let m = w.mode;
-    let rules = Rules::of(w);
-    let keep = rules.keeps16_64(m)[1];
-    map3(w, op, |a, b, c| fp::flush16(f(rules, fp::in16(m, a), fp::in16(m, b), fp::in16(m, c)), keep))
-}
 
 /// Rounded once from f64, so as close as can be; on RDNA3 and RDNA4 what the transcendental unit has.
 #[inline(always)]
@@ -103,9 +97,9 @@ pub fn lookup(op: IsaOp) -> Option<ValuOp> {
         IsaOp::VMacF16 => op!(w, o => mad16(w, o)).accumulates(),
         IsaOp::VMinF16 => op!(w, o => minmax2(w, o, minmax::min16)),
         IsaOp::VMaxF16 => op!(w, o => minmax2(w, o, minmax::max16)),
-        IsaOp::VMin3F16 => op!(w, o => minmax3(w, o, minmax::min3_16)).keep_high(),
-        IsaOp::VMax3F16 => op!(w, o => minmax3(w, o, minmax::max3_16)).keep_high(),
-        IsaOp::VMed3F16 => op!(w, o => minmax3(w, o, minmax::med3_16)).keep_high(),
+        IsaOp::VMin3F16 => minmax3_16!(|rules, a, b, c| minmax::min3_16(rules, a, b, c)),
+        IsaOp::VMax3F16 => minmax3_16!(|rules, a, b, c| minmax::max3_16(rules, a, b, c)),
+        IsaOp::VMed3F16 => minmax3_16!(|rules, a, b, c| minmax::med3_16(rules, a, b, c)),
         IsaOp::VTruncF16 => op!(w, o => integral(w, o, f32::trunc)),
         IsaOp::VCeilF16 => op!(w, o => integral(w, o, f32::ceil)),
         IsaOp::VFloorF16 => op!(w, o => integral(w, o, f32::floor)),

@@ -2,6 +2,7 @@
 
 use luthier_isa::op::Op as IsaOp;
 
+use super::minmax::minmax3;
 use super::op;
 use super::shapes::{float32, mask};
 use crate::fp::minmax::Rules;
@@ -69,13 +70,6 @@ fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32) -> u32) -> Flow {
     let rules = Rules::of(w);
     let keep = rules.keeps32(m) == [true; 2];
     map2(w, op, |a, b| f(rules, fp::flush32(a, keep), fp::flush32(b, keep)))
-}
-#[inline(always)]
-fn minmax3(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32, u32) -> u32) -> Flow {
-    let m = w.mode;
-    let rules = Rules::of(w);
-    let keep = rules.keeps32(m)[1];
-    map3(w, op, |a, b, c| fp::flush32(f(rules, fp::in32(m, a), fp::in32(m, b), fp::in32(m, c)), keep))
 }
 
 /// The transcendental unit: denormals are zero on both sides, whatever MODE says. RDNA3's and RDNA4's bits are known, of
@@ -225,15 +219,15 @@ pub fn lookup(op: IsaOp) -> Option<ValuOp> {
         }
         IsaOp::VMinF32 => op!(w, o => minmax2(w, o, minmax::min32)),
         IsaOp::VMaxF32 => op!(w, o => minmax2(w, o, minmax::max32)),
-        IsaOp::VMin3F32 => op!(w, o => minmax3(w, o, minmax::min3_32)),
-        IsaOp::VMax3F32 => op!(w, o => minmax3(w, o, minmax::max3_32)),
+        IsaOp::VMin3F32 => minmax3!(|rules, a, b, c| minmax::min3_32(rules, a, b, c)),
+        IsaOp::VMax3F32 => minmax3!(|rules, a, b, c| minmax::max3_32(rules, a, b, c)),
         IsaOp::VMinimum3F32 => {
-            op!(w, o => minmax3(w, o, |_, a, b, c| minmax::minimum32(minmax::minimum32(a, b), c)))
+            minmax3!(|rules, a, b, c| minmax::minimum32(minmax::minimum32(a, b), c))
         }
         IsaOp::VMaximum3F32 => {
-            op!(w, o => minmax3(w, o, |_, a, b, c| minmax::maximum32(minmax::maximum32(a, b), c)))
+            minmax3!(|rules, a, b, c| minmax::maximum32(minmax::maximum32(a, b), c))
         }
-        IsaOp::VMed3F32 => op!(w, o => minmax3(w, o, minmax::med3_32)),
+        IsaOp::VMed3F32 => minmax3!(|rules, a, b, c| minmax::med3_32(rules, a, b, c)),
         IsaOp::VTruncF32 => op!(w, o => integral(w, o, f32::trunc)),
         IsaOp::VCeilF32 => op!(w, o => integral(w, o, f32::ceil)),
         IsaOp::VFloorF32 => op!(w, o => integral(w, o, f32::floor)),

@@ -3,7 +3,7 @@
 use luthier_isa::op::Op as IsaOp;
 
 use super::op;
-use crate::lanes::{carry, fill3, map1, map2, map3};
+use crate::lanes::{carry, each_lane, fill3, map1, map2, map3};
 use crate::op::{Flow, Op, OpFlags};
 use crate::registry::ValuOp;
 use crate::wave::{Row, Wave};
@@ -95,6 +95,7 @@ fn permuted(a: u32, b: u32, select: u32) -> u32 {
     if select > 12 { 255 } else { r }
 }
 
+/// One lane of v_perm_b32.
 #[inline(always)]
 fn perm(a: u32, b: u32, select: u32) -> u32 {
     let byte = |k: u32| permuted(a, b, select >> (8 * k) & 255) << (8 * k);
@@ -229,7 +230,7 @@ pub fn lookup(op: IsaOp) -> Option<ValuOp> {
         IsaOp::VAlignbyteB32 => {
             op!(w, o => map3(w, o, |a, b, c| ((u64::from(a) << 32 | u64::from(b)) >> ((c & 3) * 8)) as u32))
         }
-        IsaOp::VPermB32 => op!(w, o => map3(w, o, perm)),
+        IsaOp::VPermB32 => op!(w, o => each_lane!(w, o, |a, b, c| perm(a, b, c))),
         IsaOp::VLerpU8 => op!(w, o => map3(w, o, |a, b, c| (0..4).fold(0, |r, k| {
             let byte = |x: u32| x >> (8 * k) & 255;
             r | ((byte(a) + byte(b) + (byte(c) & 1)) >> 1) << (8 * k)

@@ -8,6 +8,7 @@
 //! | [`int32`] | 32-bit integers: add, multiply, shift, bits, minimum, sums of absolute differences |
 //! | [`int16`], [`int64`] | the other widths |
 //! | [`float32`], [`float16`], [`float64`] | add, multiply, fma, minimum, rounding, division steps, reciprocals |
+//! | `minmax` | minimum, maximum, median of three floats |
 //! | [`convert`] | between formats |
 //! | [`small`], [`scaled`] | to and from formats of 4, 6 and 8 bits; the same in blocks that share a scale |
 //! | [`compare`], [`class`] | VOPC |
@@ -34,6 +35,7 @@ pub mod int16;
 pub mod int32;
 pub mod int64;
 pub mod lane;
+mod minmax;
 pub mod mix;
 pub mod packed;
 pub mod partition;

@@ -8,7 +8,7 @@ use super::op;
 use super::shapes::{any_nan32, fma_f16, packed16};
 use crate::fp::minmax::Rules;
 use crate::fp::{self, half, minmax, soft};
-use crate::lanes::{fill3, map2, map3};
+use crate::lanes::{each_lane, fill3, map2, map3};
 use crate::mode::{Mode, Round};
 use crate::op::{Flow, Op, OpFlags, RawMods};
 use crate::registry::ValuOp;
@@ -44,13 +44,16 @@ fn signed(w: &mut Wave, op: &Op, f: impl Fn(i64, i64, i64) -> i64) -> Flow {
 fn shifts(w: &mut Wave, op: &Op, f: impl Fn(u16, u32) -> u16) -> Flow {
     map2(w, op, |a, b| both(f(b as u16, a & 15).into(), f((b >> 16) as u16, a >> 16 & 15).into()))
 }
-#[inline(always)]
-fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32) -> u32) -> Flow {
-    let m = w.mode;
-    let rules = Rules::of(w);
-    let keep = rules.keeps16_64(m) == [true; 2];
-    let read = |x: u32| fp::flush16(x & 0xffff, keep);
-    map2(w, op, |a, b| both(f(rules, read(a), read(b)), f(rules, read(a >> 16), read(b >> 16))))
+/// An operation of two sources on both halves.
+macro_rules! minmax2 {
+    ($f:path) => {
+        op!(w, o => {
+            let rules = Rules::of(w);
+            let keep = rules.keeps16_64(w.mode) == [true; 2];
+            let read = |x: u32| fp::flush16(x & 0xffff, keep);
+            each_lane!(w, o, |a, b| both($f(rules, read(a), read(b)), $f(rules, read(a >> 16), read(b >> 16))))
+        })
+    };
 }
 
 #[inline(always)]
@@ -154,8 +157,8 @@ pub fn lookup(op: IsaOp) -> Option<ValuOp> {
         IsaOp::VPkFmacF16 => op!(w, o => packed16(w, o, fma_f16, soft::fma16)).accumulates(),
         IsaOp::VPkAddF16 => op!(w, o => packed16(w, o, |a, b, _| to(a + b), |m, a, b, _| soft::add16(m, a, b))),
         IsaOp::VPkMulF16 => op!(w, o => packed16(w, o, |a, b, _| to(a * b), |m, a, b, _| soft::mul16(m, a, b))),
-        IsaOp::VPkMinF16 => op!(w, o => minmax2(w, o, minmax::min16)),
-        IsaOp::VPkMaxF16 => op!(w, o => minmax2(w, o, minmax::max16)),
+        IsaOp::VPkMinF16 => minmax2!(minmax::min16),
+        IsaOp::VPkMaxF16 => minmax2!(minmax::max16),
         IsaOp::VPkMinimum3F16 => op!(w, o => minmax3(w, o, minmax::minimum16)),
         IsaOp::VPkMaximum3F16 => op!(w, o => minmax3(w, o, minmax::maximum16)),
         IsaOp::VPkAddU16 => op!(w, o => unsigned(w, o, |a, b, _| a + b)),

@@ -2,10 +2,10 @@
 
 use luthier_isa::op::Op as IsaOp;
 
+use super::minmax::{minmax3, minmax3_16};
 use super::op;
 use super::shapes::{float16, fma_f16};
 use crate::error::FaultKind;
-use crate::fp::minmax::Rules;
 use crate::fp::{self, minmax, soft};
 use crate::lanes::{map1, map2, map3};
 use crate::mode::Mode;
@@ -14,21 +14,6 @@ use crate::registry::ValuOp;
 use crate::wave::{Row, Wave, scalar};
 
 use luthier_isa::Generation;
-
-#[inline(always)]
-fn float3_32(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32, u32) -> u32) -> Flow {
-    let m = w.mode;
-    let rules = Rules::of(w);
-    let keep = rules.keeps32(m)[1];
-    map3(w, op, |a, b, c| fp::flush32(f(rules, fp::in32(m, a), fp::in32(m, b), fp::in32(m, c)), keep))
-}
-#[inline(always)]
-fn float3_16(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32, u32) -> u32) -> Flow {
-    let m = w.mode;
-    let rules = Rules::of(w);
-    let keep = rules.keeps16_64(m)[1];
-    map3(w, op, |a, b, c| fp::flush16(f(rules, fp::in16(m, a), fp::in16(m, b), fp::in16(m, c)), keep))
-}
 
 /// DX9 rules: zero times anything is zero, and adds nothing. On RDNA4 it is a positive zero that is added, and denormals
 /// are zeros whatever MODE says (bjacob/goc's captures on gfx1201, with all modifiers and MODEs).
@@ -160,18 +145,10 @@ pub fn lookup(op: IsaOp) -> Option<ValuOp> {
         IsaOp::VMaxminI32 => op!(w, o => map3(w, o, |a, b, c| (a as i32).max(b as i32).min(c as i32) as u32)),
         IsaOp::VMinmaxU32 => op!(w, o => map3(w, o, |a, b, c| a.min(b).max(c))),
         IsaOp::VMaxminU32 => op!(w, o => map3(w, o, |a, b, c| a.max(b).min(c))),
-        IsaOp::VMinmaxF32 => {
-            op!(w, o => float3_32(w, o, |e, a, b, c| minmax::max32(e, minmax::min32(e, a, b), c)))
-        }
-        IsaOp::VMaxminF32 => {
-            op!(w, o => float3_32(w, o, |e, a, b, c| minmax::min32(e, minmax::max32(e, a, b), c)))
-        }
-        IsaOp::VMinmaxF16 => {
-            op!(w, o => float3_16(w, o, |e, a, b, c| minmax::max16(e, minmax::min16(e, a, b), c))).keep_high()
-        }
-        IsaOp::VMaxminF16 => {
-            op!(w, o => float3_16(w, o, |e, a, b, c| minmax::min16(e, minmax::max16(e, a, b), c))).keep_high()
-        }
+        IsaOp::VMinmaxF32 => minmax3!(|e, a, b, c| minmax::max32(e, minmax::min32(e, a, b), c)),
+        IsaOp::VMaxminF32 => minmax3!(|e, a, b, c| minmax::min32(e, minmax::max32(e, a, b), c)),
+        IsaOp::VMinmaxF16 => minmax3_16!(|e, a, b, c| minmax::max16(e, minmax::min16(e, a, b), c)),
+        IsaOp::VMaxminF16 => minmax3_16!(|e, a, b, c| minmax::min16(e, minmax::max16(e, a, b), c)),
         IsaOp::VFmaLegacyF32 => {
             op!(w, o => { let (r, m) = (as_rdna4(w), w.mode); map3(w, o, |a, b, c| fma_legacy(r, m, a, b, c)) })
         }
