@@ -4,9 +4,10 @@ use crate::wave::Row;
 
 /// An element type of A and B, with the type it is accumulated in.
 pub trait Chained {
-    /// Elements that a lane holds, along K.
-    const PER_LANE: usize;
     type Sum: Copy + Default;
+    /// Those of A or B: for each that a lane holds along K, those of all lanes.
+    type Side: AsMut<[[Self::Sum; 64]]>;
+    const NOTHING: Self::Side;
 
     /// Element `e` of every lane.
     fn load(rows: &[Row], e: usize, out: &mut [Self::Sum; 64]);
@@ -22,8 +23,9 @@ pub struct I8Double;
 pub struct I8Quad;
 
 impl Chained for F32 {
-    const PER_LANE: usize = 1;
     type Sum = f32;
+    type Side = [[f32; 64]; 1];
+    const NOTHING: Self::Side = [[0.0; 64]; 1];
     #[inline(always)]
     fn load(rows: &[Row], _e: usize, out: &mut [f32; 64]) {
         for i in 0..64 {
@@ -48,8 +50,9 @@ impl Chained for F32 {
 macro_rules! bytes {
     ($name:ident, $per_lane:literal) => {
         impl Chained for $name {
-            const PER_LANE: usize = $per_lane;
             type Sum = i32;
+            type Side = [[i32; 64]; $per_lane];
+            const NOTHING: Self::Side = [[0; 64]; $per_lane];
             #[inline(always)]
             fn load(rows: &[Row], e: usize, out: &mut [i32; 64]) {
                 for i in 0..64 {

@@ -15,13 +15,15 @@
 use luthier_isa::Generation;
 
 use super::wmma::SIZE;
-use crate::op::Op;
 use crate::wave::Wave;
 
 #[inline(always)]
 pub fn is_rdna3(w: &Wave) -> bool {
     w.generation == Generation::Gfx11
 }
+
+/// Where an element is: the part of the wave, and the place in its lanes.
+pub type Place = (usize, usize);
 
 /// How many of a source's `size` elements along K, of `bits` bits, a lane has.
 #[inline(always)]
@@ -31,7 +33,7 @@ pub fn per_lane(w: &Wave, bits: usize, size: usize) -> usize {
 
 /// Part and element within the lane of element `k` of `size`, handed out in turns of `turn` if they have 16 bits.
 #[inline(always)]
-fn place(w: &Wave, bits: usize, size: usize, turn: usize, k: usize) -> (usize, usize) {
+fn place(w: &Wave, bits: usize, size: usize, turn: usize, k: usize) -> Place {
     if is_rdna3(w) {
         return (0, k);
     }
@@ -46,35 +48,14 @@ fn place(w: &Wave, bits: usize, size: usize, turn: usize, k: usize) -> (usize, u
 
 /// Part and element within the lane of element `k` of `size` along K.
 #[inline(always)]
-pub fn dense(w: &Wave, bits: usize, size: usize, k: usize) -> (usize, usize) {
+pub fn dense(w: &Wave, bits: usize, size: usize, k: usize) -> Place {
     place(w, bits, size, 4, k)
 }
 
 /// The same for the B of a sparse operation.
 #[inline(always)]
-pub fn sparse(w: &Wave, bits: usize, size: usize, k: usize) -> (usize, usize) {
+pub fn sparse(w: &Wave, bits: usize, size: usize, k: usize) -> Place {
     place(w, bits, size, 8, k)
-}
-
-/// The bits of a row's element (or a column's), which is in a part at a place.
-#[inline(always)]
-pub fn code(w: &Wave, op: &Op, source: usize, (part, at): (usize, usize), bits: usize, row: usize) -> u32 {
-    let per_word = 32 / bits;
-    let word = w.row(op.src[source] + (at / per_word) as u16).0[row + SIZE * part];
-    word >> (bits * (at % per_word)) & ((1u64 << bits) - 1) as u32
-}
-
-/// Calls `f` with each place of a 32-bit result: register, lane, row and column.
-#[inline(always)]
-pub fn places(w: &Wave, mut f: impl FnMut(usize, usize, usize, usize)) {
-    let (lanes, parts) = (w.lanes() as usize, w.lanes() as usize / SIZE);
-    for register in 0..SIZE / parts {
-        for lane in 0..lanes {
-            let part = lane / SIZE;
-            let row = if is_rdna3(w) { register * parts + part } else { 8 * (part % 2) + 4 * (part / 2) + register };
-            f(register, lane, row, lane % SIZE);
-        }
-    }
 }
 
 /// Register and part of a row of a 32-bit result.

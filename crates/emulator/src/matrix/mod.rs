@@ -32,6 +32,7 @@ mod aligned;
 mod dense;
 mod double;
 mod elements;
+mod integers;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
 mod layout;

@@ -11,7 +11,7 @@
 //! 16-bit elements have, and bytes (see [`super::wmma`]). Nor have the sums of `v_swmmac`, which are
 //! taken for those of WMMA with other rows of B.
 
-use super::layout::{self, is_rdna3};
+use super::layout::{self, Place, is_rdna3};
 use super::wmma::SIZE;
 use crate::fp::dot::{Factor, Parts, Rdna3, Rdna4, Result, Unit, exact, left, product, take};
 use crate::op::Op;
@@ -19,9 +19,6 @@ use crate::wave::Wave;
 
 /// The bits of C and of the result, by row and column.
 pub(super) type Bits = [[u32; SIZE]; SIZE];
-
-/// Where an element is: the part of the wave, and the place in its lanes.
-pub(super) type Place = (usize, usize);
 
 /// Rows of A, or columns of B: `K` elements of each, by k.
 struct Taken<const K: usize> {

@@ -12,9 +12,9 @@ use luthier_isa::op::Op as IsaOp;
 
 use std::marker::PhantomData;
 
-use super::layout;
 use super::rdna::{self, Bits};
-use super::wmma::{Bf8, Bf16, F16, Fp8, Product, SIZE, flipped, halves, integer, integers, single};
+use super::wmma::{Bf8, Bf16, F16, Fp8, Product, SIZE, flipped, halves, single};
+use super::{integers, layout};
 use crate::fp::dot::{Factor, Result};
 use crate::op::{Flow, Op, RawMods, Semantics};
 use crate::registry::ValuOp;
@@ -67,17 +67,13 @@ impl<T: Factor + Result> Semantics for ToHalf<T> {
     }
 }
 
-/// Integers of `BITS` bits, `K` of them in a row of A, to 32 bits.
-struct ToInteger<const BITS: usize, const K: usize>;
-impl<const BITS: usize, const K: usize> Semantics for ToInteger<BITS, K> {
+/// Integers of `BITS` bits, `K` of them in a row of A and `KB` rows of B, to 32 bits.
+struct ToInteger<const BITS: usize, const K: usize, const KB: usize>;
+impl<const BITS: usize, const K: usize, const KB: usize> Semantics for ToInteger<BITS, K, KB> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        let met = met(w, op, BITS, 2 * K);
-        integers::<K>(w, op, op.dst, |w, row, column, s| {
-            let (a, b) = (layout::dense(w, BITS, K, s), layout::sparse(w, BITS, 2 * K, met[row][s]));
-            let a = integer(op, 0, BITS, layout::code(w, op, 0, a, BITS, row));
-            a * integer(op, 1, BITS, layout::code(w, op, 1, b, BITS, column))
-        })
+        let met = met(w, op, BITS, KB);
+        integers::run::<BITS, K, KB>(w, op, op.dst, |row, s| met[row][s], |w, k| layout::sparse(w, BITS, KB, k))
     }
 }
 
@@ -91,9 +87,9 @@ pub fn lookup(op: IsaOp) -> Option<ValuOp> {
         IsaOp::VSwmmacF32_16x16x32Bf8Bf8 => ValuOp::of::<ToSingle<Sparse<Bf8, Bf8, 4, 8>>>(),
         IsaOp::VSwmmacF16_16x16x32F16 => ValuOp::of::<ToHalf<F16>>().places_halves(),
         IsaOp::VSwmmacBf16_16x16x32Bf16 => ValuOp::of::<ToHalf<Bf16>>().places_halves(),
-        IsaOp::VSwmmacI32_16x16x32Iu8 => ValuOp::of::<ToInteger<8, 16>>(),
-        IsaOp::VSwmmacI32_16x16x32Iu4 => ValuOp::of::<ToInteger<4, 16>>(),
-        IsaOp::VSwmmacI32_16x16x64Iu4 => ValuOp::of::<ToInteger<4, 32>>(),
+        IsaOp::VSwmmacI32_16x16x32Iu8 => ValuOp::of::<ToInteger<8, 16, 32>>(),
+        IsaOp::VSwmmacI32_16x16x32Iu4 => ValuOp::of::<ToInteger<4, 16, 32>>(),
+        IsaOp::VSwmmacI32_16x16x64Iu4 => ValuOp::of::<ToInteger<4, 32, 64>>(),
         _ => return None,
     })
 }

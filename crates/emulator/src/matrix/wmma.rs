@@ -8,16 +8,16 @@
 //! sign dropped by that of NEG_HI. Of integers NEG says whether A's and B's are signed. OP_SEL's other bits, OP_SEL_HI, and
 //! CLAMP where the result is a float, say nothing (measured, see [`crate::fp::dot`]).
 //!
-//! Floats: [`rdna`]. Integers: "Wave Matrix Multiply Accumulate" in AMD's RDNA3 and RDNA4 ISA manuals; CLAMP limits their
-//! sums, on RDNA4 first that of C and half of the products, every other eight along K, then the whole (measured on gfx1201:
-//! bjacob/goc).
+//! Floats: [`rdna`]. Integers: [`integers`], after "Wave Matrix Multiply Accumulate" in AMD's RDNA3 and RDNA4 ISA manuals and
+//! measurements on gfx1201 (bjacob/goc).
 
 use luthier_isa::op::Op as IsaOp;
 
 use std::marker::PhantomData;
 use std::sync::LazyLock;
 
-use super::layout::{self, is_rdna3, places};
+use super::integers;
+use super::layout::{self, is_rdna3};
 use super::rdna::{self, Bits};
 use super::swmmac;
 pub(super) use crate::fp::dot::{Bf8, Bf16, F16, Fp8};
@@ -151,12 +151,13 @@ fn lanes_of(row: &Row, part: usize) -> &[u32] {
 pub(super) fn single<P: Product>(w: &mut Wave, op: &Op, c: u16) -> Flow {
     let mods = RawMods(op.imm);
     let mut bits: Bits = [[0; SIZE]; SIZE];
+    // A loop of copies: with arithmetic in it, it would be done for all rows at a time, by gathers and scatters.
     for (row, bits) in bits.iter_mut().enumerate() {
         let (register, part) = layout::of_row(w, row);
-        let words = lanes_of(w.row(c + register as u16), part);
-        for i in 0..SIZE {
-            bits[i] = signed::<Single>(mods, words[i]);
-        }
+        bits.copy_from_slice(lanes_of(w.row(c + register as u16), part));
+    }
+    for bits in bits.as_flattened_mut() {
+        *bits = signed::<Single>(mods, *bits);
     }
     P::add::<Single>(w, op, &mut bits);
     for (row, bits) in bits.iter().enumerate() {
@@ -177,10 +178,12 @@ pub(super) fn halves<R: Result, P: Product>(w: &mut Wave, op: &Op, c: u16) -> Fl
     let mut bits: Bits = [[0; SIZE]; SIZE];
     for (row, bits) in bits.iter_mut().enumerate() {
         let (r, part) = layout::of_row(w, row);
-        let (register, shift) = place(r);
-        let words = lanes_of(w.row(c + register as u16), part);
-        for i in 0..SIZE {
-            bits[i] = signed::<R>(mods, words[i] >> shift & 0xffff);
+        bits.copy_from_slice(lanes_of(w.row(c + place(r).0 as u16), part));
+    }
+    for (row, bits) in bits.iter_mut().enumerate() {
+        let (_, shift) = place(layout::of_row(w, row).0);
+        for bits in bits {
+            *bits = signed::<R>(mods, *bits >> shift & 0xffff);
         }
     }
     P::add::<R>(w, op, &mut bits);
@@ -193,35 +196,6 @@ pub(super) fn halves<R: Result, P: Product>(w: &mut Wave, op: &Op, c: u16) -> Fl
         }
     }
     Flow::Next
-}
-
-/// The same of 32-bit integers: `f` gives the product at a row, a column and a place along the `K` stored elements.
-#[inline(always)]
-pub(super) fn integers<const K: usize>(
-    w: &mut Wave,
-    op: &Op,
-    c: u16,
-    f: impl Fn(&Wave, usize, usize, usize) -> i64,
-) -> Flow {
-    let clamp = RawMods(op.imm).clamp();
-    let limited = |sum: i64| if clamp { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
-    let apart = !is_rdna3(w);
-    let mut out = [Row::ZERO; SIZE];
-    places(w, |register, lane, row, column| {
-        let mut sums = [0; 2];
-        (0..K).for_each(|k| sums[usize::from(apart) & (k / 8)] += f(w, row, column, k));
-        let first = limited(i64::from(w.row(c + register as u16).0[lane] as i32) + sums[0]);
-        out[register].0[lane] = limited(first + sums[1]) as u32;
-    });
-    store(w, op, &out, !0);
-    Flow::Next
-}
-
-/// An integer of `bits` bits, signed if the source's NEG says so.
-#[inline(always)]
-pub(super) fn integer(op: &Op, source: usize, bits: usize, code: u32) -> i64 {
-    let top = code << (32 - bits);
-    if RawMods(op.imm).neg(source as u32) { i64::from(top as i32 >> (32 - bits)) } else { i64::from(code) }
 }
 
 /// f32 = A * B + C.
@@ -247,24 +221,7 @@ struct ToInteger<const BITS: usize, const K: usize>;
 impl<const BITS: usize, const K: usize> Semantics for ToInteger<BITS, K> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        // Element k of a row of A or a column of B, as the part of the wave sees it that has a row of the result.
-        let value = |w: &Wave, source, k, at, row| {
-            let place = if is_rdna3(w) { (layout::of_row(w, row).1, k) } else { layout::dense(w, BITS, K, k) };
-            integer(op, source, BITS, layout::code(w, op, source, place, BITS, at))
-        };
-        integers::<K>(w, op, op.src[2], |w, row, column, k| value(w, 0, k, row, row) * value(w, 1, k, column, row))
-    }
-}
-
-/// The bits of `bits` in all lanes of the wave.
-#[inline(always)]
-fn store(w: &mut Wave, op: &Op, out: &[Row], bits: u32) {
-    let lanes = w.lanes() as usize;
-    for (register, out) in out.iter().take(SIZE * SIZE / lanes).enumerate() {
-        let row = w.row_mut(op.dst + register as u16);
-        for lane in 0..lanes {
-            row.0[lane] = row.0[lane] & !bits | out.0[lane] & bits;
-        }
+        integers::run::<BITS, K, K>(w, op, op.src[2], |_, k| k, |w, k| layout::dense(w, BITS, K, k))
     }
 }
 
