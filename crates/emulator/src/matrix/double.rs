@@ -11,6 +11,9 @@ use crate::wave::Wave;
 pub struct Double16;
 pub struct Double4;
 
+/// The NaN of results.
+const NAN: u64 = 0x7ff8 << 48;
+
 #[inline(always)]
 fn load(w: &Wave, row: u16) -> [f64; 64] {
     let (low, high) = (&w.rows[usize::from(row)].0, &w.rows[usize::from(row) + 1].0);
@@ -24,7 +27,7 @@ fn load(w: &Wave, row: u16) -> [f64; 64] {
 #[inline(always)]
 fn store(w: &mut Wave, row: u16, values: &[f64; 64]) {
     for i in 0..64 {
-        let bits = values[i].to_bits();
+        let bits = if values[i].is_nan() { NAN } else { values[i].to_bits() };
         w.rows[usize::from(row)].0[i] = bits as u32;
         w.rows[usize::from(row) + 1].0[i] = (bits >> 32) as u32;
     }
@@ -60,9 +63,14 @@ impl Semantics for Double16 {
         for (r, result) in results.iter_mut().enumerate() {
             *result = operand(w, op, 2, op.src[2] + 2 * r as u16);
             for k in 0..4 {
+                // All 64 lanes are one loop, see `accumulate`.
+                let (mut x, mut y) = ([0.0; 64], [0.0; 64]);
+                for (part, (x, y)) in x.chunks_exact_mut(16).zip(y.chunks_exact_mut(16)).enumerate() {
+                    x.fill(a[k * 16 + 4 * r + part]);
+                    y.copy_from_slice(&b[k * 16..][..16]);
+                }
                 for lane in 0..64 {
-                    let row = 4 * r + lane / 16;
-                    result[lane] = a[k * 16 + row].mul_add(b[k * 16 + lane % 16], result[lane]);
+                    result[lane] = x[lane].mul_add(y[lane], result[lane]);
                 }
             }
         }

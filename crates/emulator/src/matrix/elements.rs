@@ -1,5 +1,6 @@
 //! Elements whose products are added one after the other: f32, by fused multiply-adds, and bytes.
 
+use super::sum::NAN;
 use crate::wave::Row;
 
 /// An element type of A and B, with the type it is accumulated in.
@@ -38,7 +39,8 @@ impl Chained for F32 {
     }
     #[inline(always)]
     fn to_bits(sum: f32) -> u32 {
-        sum.to_bits()
+        // Which of several NaNs the host's arithmetic gives depends on its vectors.
+        if sum.is_nan() { NAN } else { sum.to_bits() }
     }
     #[inline(always)]
     fn multiply_add(a: f32, b: f32, sum: f32) -> f32 {

@@ -21,7 +21,8 @@
 //! # What the arithmetic is
 //!
 //! f32, f64: products are added to the accumulator one after the other, k ascending, each step a fused multiply-add
-//! rounded to nearest even; denormals are kept. Bytes: exact, wrapping. The other types: [`sum`]. MODE is ignored.
+//! rounded to nearest even; denormals are kept; NaNs are 0x7fc00000 and 0x7ff8000000000000, as which the processors give has
+//! not been published. Bytes: exact, wrapping. The other types: [`sum`]. MODE is ignored.
 //! Sources: "Matrix Arithmetic Instructions" in AMD's CDNA ISA manuals; AMD's matrix instruction calculator.
 
 use luthier_isa::Generation;

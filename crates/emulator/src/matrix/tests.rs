@@ -256,6 +256,26 @@ fn doubles_multiply() {
     }
 }
 
+/// Whatever NaNs meet, and whatever vectors the host has.
+#[test]
+fn nans_of_singles_and_doubles_are_one() {
+    for (name, doubles) in
+        [("v_mfma_f32_16x16x4f32", false), ("v_mfma_f32_4x4x1f32", false), ("v_mfma_f64_16x16x4f64", true)]
+    {
+        let mut wave = Wave::new();
+        for (row, word) in
+            [(0, 0xffc1_2345), (1, 0x7ff1_2345), (4, 0x7f81_2345), (5, 0xfff0_0001), (16, 0xffff_ffff), (17, !0)]
+        {
+            wave.rows[row].0 = [word; 64];
+        }
+        execute(name, &mut wave, &Op { dst: 64, src: [0, 4, 16], ..Op::NOTHING });
+        let want = if doubles { [0, 0x7ff8_0000] } else { [0x7fc0_0000; 2] };
+        for (row, want) in [(64, want[0]), (65, want[1])] {
+            assert_eq!(wave.rows[row].0, [want; 64], "{name}");
+        }
+    }
+}
+
 /// Calls the handler.
 fn execute(name: &str, wave: &mut Wave, op: &Op) {
     let handler = named(name).variants.select();

@@ -141,3 +141,65 @@ fn integers_are_limited_after_each_half_of_the_products() {
         }
     }
 }
+
+/// Integers of both signs and sizes, at their places in words that are random altogether.
+#[test]
+fn products_of_integers_are_those_of_wide_ones() {
+    let forms = [
+        ("v_wmma_i32_16x16x16_iu8", 8, 16, true),
+        ("v_wmma_i32_16x16x16_iu4", 4, 16, true),
+        ("v_wmma_i32_16x16x32_iu4", 4, 32, false),
+    ];
+    let mut codes = Codes::new(77);
+    for (name, bits, k, on_rdna3) in forms {
+        for (rdna3, lanes) in [(true, 32), (true, 64), (false, 32), (false, 64usize)] {
+            for imm in (0..8).filter(|_| on_rdna3 || !rdna3) {
+                // Which of A and B are signed, and CLAMP.
+                whole(name, (bits, k), rdna3, lanes, imm & 3 | imm >> 2 << 13, &mut codes);
+            }
+        }
+    }
+}
+
+fn whole(name: &str, (bits, size): (u32, usize), rdna3: bool, lanes: usize, imm: u64, codes: &mut Codes) {
+    let parts = lanes / 16;
+    let mut wave = Wave::new();
+    wave.generation = if rdna3 { Generation::Gfx11 } else { Generation::Gfx12 };
+    wave.set_lanes(lanes as u32);
+    for row in (10..14).chain(20..24).chain(30..38) {
+        (0..lanes).for_each(|lane| wave.rows[row].0[lane] = codes.next());
+    }
+    let per_word = 32 / bits as usize;
+    let each = if rdna3 { size } else { (size / parts).max(per_word) };
+    let element = |first: usize, signed: bool, own: usize, k: usize, index: usize| {
+        let part = match k / each {
+            _ if rdna3 => own,
+            quarter if size / each == 4 => [0, 2, 1, 3][quarter],
+            half => half,
+        };
+        let at = k % each;
+        let code = wave.rows[first + at / per_word].0[16 * part + index] >> (bits as usize * (at % per_word));
+        let code = i64::from(code & ((1 << bits) - 1));
+        if signed && code >> (bits - 1) != 0 { code - (1 << bits) } else { code }
+    };
+    let clamp = imm >> 13 != 0;
+    let limited = |sum: i64| if clamp { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
+    let mut want = Vec::new();
+    for (register, lane) in (0..256 / lanes).flat_map(|register| (0..lanes).map(move |lane| (register, lane))) {
+        let (own, column) = (lane / 16, lane % 16);
+        let row = if rdna3 { register * parts + own } else { 8 * (own % 2) + 4 * (own / 2) + register };
+        let mut sums = [0; 2];
+        for k in 0..size {
+            let product = element(10, imm & 1 != 0, own, k, row) * element(20, imm & 2 != 0, own, k, column);
+            sums[if rdna3 { 0 } else { k / 8 % 2 }] += product;
+        }
+        let c = i64::from(wave.rows[30 + register].0[lane] as i32);
+        want.push(limited(limited(c + sums[0]) + sums[1]) as u32);
+    }
+    let op = Op { dst: 40, src: [10, 20, 30], imm, ..Op::NOTHING };
+    let handler = named(name).variants.select();
+    // SAFETY: `select` gives a handler that this processor has the features for; all rows are in the file.
+    let _ = unsafe { handler(&mut wave, &op) };
+    let got: Vec<u32> = (40..40 + 256 / lanes).flat_map(|row| wave.rows[row].0[..lanes].to_vec()).collect();
+    assert_eq!(got, want, "{name}, RDNA3 {rdna3}, {lanes} lanes, {imm:x}");
+}
