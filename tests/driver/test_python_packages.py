@@ -1,5 +1,6 @@
-"""CuPy, JAX and PyOpenCL from PyPI on mock GPUs. A deep run: ``LUTHIER_PACKAGES`` names a folder with the virtual environments
-``cupy``, ``jax`` and ``opencl`` of docs/python-packages.md, ``LUTHIER_ROCM7`` ROCm's libraries."""
+"""CuPy, JAX, PyOpenCL and tinygrad from PyPI on mock GPUs. But for tinygrad, which the tests want anyway, a deep run:
+``LUTHIER_PACKAGES`` names a folder with the virtual environments ``cupy``, ``jax`` and ``opencl`` of docs/python-packages.md,
+``LUTHIER_ROCM7`` ROCm's libraries."""
 
 from __future__ import annotations
 
@@ -20,15 +21,17 @@ RIGHT = {
     "cupy": ["elementwise", "raw", "sum", "sort", "matmul", "fft", "cholesky", "solve", "sparse"],
     "jax": ["jit", "sum", "grad", "sort", "matmul", "scan", "random"],
     "opencl": ["triple", "sum", "roots", "fill"],
+    "tinygrad": ["elementwise", "sum", "softmax", "matmul", "half", "convolution", "scan", "sort"],
 }
+DEEP = ["cupy", "jax", "opencl"]
 VARIABLES = {
     "XLA_FLAGS": "--xla_gpu_enable_cublaslt=false --xla_gpu_autotune_level=0",
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
 }
 
 
-def run(package: str, target: str, *options: str) -> subprocess.CompletedProcess[str]:
-    python = FOLDER / package / "bin/python"
+def run(package: str, target: str, scratch: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    python = FOLDER / package / "bin/python" if package in DEEP else Path(sys.executable)
     if not python.exists():
         pytest.skip("a deep run: LUTHIER_PACKAGES names no folder with the virtual environments of docs/python-packages.md")
     program = ROOT / f"tests/packages/{package}_program.py"
@@ -49,7 +52,18 @@ def run(package: str, target: str, *options: str) -> subprocess.CompletedProcess
     path = f"{python.parent}:{os.environ['PATH']}"
     root = rocm.need_rocm7()
     places = {"ROCM_HOME": str(root / "usr"), "OCL_ICD_VENDORS": str(root / "etc/OpenCL/vendors"), "PATH": path}
-    environment = {**rocm.ENVIRONMENT, **VARIABLES, **places}
+    # Of CDNA's and RDNA2's processors tinygrad's HIP device takes the tensor cores for RDNA3's.
+    cores = "1" if target.startswith(("gfx11", "gfx12")) else "0"
+    libraries = {
+        name: str(root / "usr/lib/x86_64-linux-gnu" / file)
+        for name, file in (
+            ("HIP_PATH", "libamdhip64.so"),
+            ("COMGR_PATH", "libamd_comgr.so"),
+            ("COMGR_3_PATH", "libamd_comgr.so"),
+        )
+    }
+    tinygrad = {"DEV": "HIP", "PARALLEL": "0", "TC": cores, "CACHEDB": str(scratch / "tinygrad.db"), **libraries}
+    environment = {**rocm.ENVIRONMENT, **VARIABLES, **places, **tinygrad}
     return timed.run(command, 3600, env=environment)
 
 
@@ -59,18 +73,25 @@ def right(package: str, done: subprocess.CompletedProcess[str]) -> None:
 
 
 @pytest.mark.parametrize("target", ["gfx90a", "gfx942"])
-@pytest.mark.parametrize("package", RIGHT)
-def test_package_is_right(package, target):
-    right(package, run(package, target))
+@pytest.mark.parametrize("package", DEEP)
+def test_package_is_right(package, target, tmp_path):
+    right(package, run(package, target, tmp_path))
 
 
-@pytest.mark.parametrize("package, target", [*((package, "gfx942") for package in RIGHT), ("opencl", "gfx1201")])
+@pytest.mark.parametrize("target", ["gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201"])
+def test_tinygrad_is_right(target, tmp_path):
+    right("tinygrad", run("tinygrad", target, tmp_path))
+
+
+@pytest.mark.parametrize(
+    "package, target", [*((package, "gfx942") for package in DEEP), ("opencl", "gfx1201"), ("tinygrad", "gfx1201")]
+)
 def test_a_tool_counts_what_the_device_counts(package, target, tmp_path):
-    alone = run(package, target, "--log")
+    alone = run(package, target, tmp_path, "--log")
     # Waves that print try again where they race for room, in this run or in the other.
     # ROCr's own kernels, which have no name or lie behind a code object, are not instrumented.
     retired = re.findall(r"has retired (\d+) instructions of the kernel (?!at 0x|of the runtime|__amd_rocclr_|say)", alone.stderr)
-    done = run(package, target, "--tool", "instr_count", "--json", str(tmp_path / "counts.json"))
+    done = run(package, target, tmp_path, "--tool", "instr_count", "--json", str(tmp_path / "counts.json"))
     right(package, alone), right(package, done)
     processes = json.loads((tmp_path / "counts.json").read_text())["processes"]
     kernels = [k for p in processes for o in p["objects"] for k in o["kernels"] if not k["name"].startswith("__amd_rocclr_")]
