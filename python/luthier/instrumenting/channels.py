@@ -61,7 +61,7 @@ class Channel(Variable):
             raise ToolError(f"a Channel of {room:,} records has {self.shape.size:,} bytes: at most {_ROUND - 1:,} are possible")
         super().__init__(self.shape.size, 64, None, name)
         #: Which records are the first of a wave's execution of a hook, where its hooks tell so in a field: records of one execution
-        #: then never come in two calls of :meth:`luthier.Tool.on_records`.
+        #: then never come in two calls of :meth:`luthier.Tool.on_records`. It counts for places where the tool comes afterwards.
         self.is_first: Callable[[numpy.ndarray], numpy.ndarray] | None = None
         #: Where its records come from: a ring in each place where it is.
         self.rings: list[Ring] = []
