@@ -13,7 +13,7 @@
 typedef struct {
     uint64_t handle;
 } signal_t;
-typedef void driver_wait(uint64_t, int, int64_t, uint64_t);
+typedef uint64_t driver_wait(uint64_t, int, int64_t, uint64_t);
 typedef void driver_signal(uint64_t);
 typedef void driver_changes(uint64_t, int64_t);
 typedef void driver_copies(uint64_t, uint64_t, uint64_t);
@@ -70,12 +70,12 @@ static void *of_runtime(const char *name) {
 
 #define NEXT(name) ((__typeof__(&name))of_runtime(#name))
 
-// The runtime's clock has nanoseconds.
+// The runtime's clock has nanoseconds. It polls for the time that it is given: HIP 7 gives it 4 ms, again and again.
 #define WAITS(name)                                                                                      \
     int64_t name(signal_t signal, int condition, int64_t value, uint64_t timeout, int state) {           \
         static __typeof__(&name) real;                                                                   \
         if (real == NULL) real = NEXT(name);                                                             \
-        if (has_driver()) sleep_until(signal.handle, condition, value, timeout);                         \
+        if (has_driver()) timeout = sleep_until(signal.handle, condition, value, timeout);               \
         int64_t now = real(signal, condition, value, timeout, state);                                    \
         if (has_driver()) seen(signal.handle);                                                           \
         return now;                                                                                      \

@@ -219,6 +219,14 @@ def test_a_program_that_waits_leaves_the_processor_to_others():
     assert float(out.split()[1]) < 0.3, out
 
 
+@pytest.mark.parametrize("case", ["device", "stream", "event", "copy"])
+def test_a_thread_that_waits_for_a_kernel_leaves_the_processor_to_it(case):
+    """HIP 7 has the runtime poll for 4 ms, again and again."""
+    out = rocm.passes(rocm.hip7("patient"), case)
+    _, worked, _, waited, *_ = out.split()
+    assert float(waited) > 0.9 and float(worked) < float(waited) / 5, out
+
+
 def test_a_runtime_without_a_way_in_is_refused_by_name(tmp_path):
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib/libhsa-runtime64.so.1").write_bytes(b"\x7fELF a thunk inside")

@@ -99,30 +99,28 @@ pub fn begin() {
     USED.store(true, Ordering::Relaxed);
 }
 
-/// Sleeps until a value fulfils a condition of HSA's, or for this many nanoseconds.
+/// Sleeps until a value fulfils a condition of HSA's, or for this many nanoseconds; gives those that are left.
 ///
 /// # Safety
 /// The value stays where it is.
-pub unsafe fn wait(value: *const AtomicI64, condition: c_int, wanted: i64, nanoseconds: u64) {
+pub unsafe fn wait(value: *const AtomicI64, condition: c_int, wanted: i64, nanoseconds: u64) -> u64 {
     // SAFETY: the caller's promise.
     let value = unsafe { &*value };
     let holds = || handlers::holds(value.load(Ordering::Acquire), condition, wanted);
     let start = clock::nanoseconds();
     loop {
         let seen = ANY.count.load(Ordering::SeqCst);
-        if holds() {
-            return;
-        }
         let waited = clock::nanoseconds().saturating_sub(start);
-        if waited >= nanoseconds {
-            return;
+        let left = nanoseconds.saturating_sub(waited);
+        if holds() || left == 0 {
+            return left;
         }
         if waited < AWAKE {
             std::hint::spin_loop();
             continue;
         }
         let nap = NAPS.into_iter().find(|(up_to, _)| waited < *up_to).map_or(AWAKE, |(_, nap)| nap);
-        ANY.sleep(seen, nap.min(nanoseconds - waited));
+        ANY.sleep(seen, nap.min(left));
     }
 }
 

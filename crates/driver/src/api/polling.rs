@@ -18,19 +18,20 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// How often it looks at work.
 const LOOK: Duration = Duration::from_micros(200);
 
-/// Sleeps until a signal has what is waited for, or for this many nanoseconds; does nothing below runtimes that sleep.
+/// Sleeps until a signal has what is waited for, or for this many nanoseconds, and gives those that are left; does nothing below
+/// runtimes that sleep.
 ///
 /// # Safety
 /// The signal is one of the runtime's, and lives.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn luthierWait(signal: u64, condition: c_int, wanted: i64, nanoseconds: u64) {
+pub unsafe extern "C" fn luthierWait(signal: u64, condition: c_int, wanted: i64, nanoseconds: u64) -> u64 {
     if signal == 0 || !has_newer_structures() {
-        return;
+        return nanoseconds;
     }
     polling::begin();
     let at: *const Signal = std::ptr::with_exposed_provenance(signal as usize);
     // SAFETY: the caller's promise; values are accessed through atomics only.
-    unsafe { polling::wait((&raw const (*at).value).cast::<AtomicI64>(), condition, wanted, nanoseconds) };
+    unsafe { polling::wait((&raw const (*at).value).cast::<AtomicI64>(), condition, wanted, nanoseconds) }
 }
 
 /// A signal gets a handler, whose number is returned; 0 below runtimes that sleep.
