@@ -145,14 +145,26 @@ pub fn map3_64(w: &mut Wave, op: &Op, f: impl Fn(u64, u64, u64) -> u64) -> Flow 
     Flow::Next
 }
 
+/// The variant of a comparison that EXEC becomes the result of, too (`v_cmpx`).
+pub const TO_EXEC: u64 = 1;
+
+/// sdst = the lanes of EXEC in which a comparison is true; `imm2` may be [`TO_EXEC`].
+#[inline(always)]
+pub fn compared(w: &mut Wave, op: &Op, lanes: u64) -> Flow {
+    let mask = lanes & w.exec();
+    w.set_mask(op.sdst, mask);
+    if op.imm2 == TO_EXEC {
+        w.set_exec(mask);
+    }
+    Flow::Next
+}
+
 /// sdst = mask of f(src0, src1) in the lanes of EXEC, zero elsewhere.
 #[inline(always)]
 pub fn compare(w: &mut Wave, op: &Op, f: impl Fn(u32, u32) -> bool) -> Flow {
     let mut out = Row::ZERO;
     fill2(&mut out, w.row(op.src[0]), w.row(op.src[1]), |a, b| u32::from(f(a, b)).wrapping_neg());
-    let mask = pack(&out.0) & w.exec();
-    w.set_mask(op.sdst, mask);
-    Flow::Next
+    compared(w, op, pack(&out.0))
 }
 
 /// As [`compare`], 64-bit sources.
@@ -163,9 +175,7 @@ pub fn compare64(w: &mut Wave, op: &Op, f: impl Fn(u64, u64) -> bool) -> Flow {
     for i in 0..64 {
         out.0[i] = u32::from(f(lane64(a, i), lane64(b, i))).wrapping_neg();
     }
-    let mask = pack(&out.0) & w.exec();
-    w.set_mask(op.sdst, mask);
-    Flow::Next
+    compared(w, op, pack(&out.0))
 }
 
 /// dst, sdst = f(src0, src1, carry in): carry out in sdst for the lanes of EXEC, zero elsewhere. Carry in comes from

@@ -108,6 +108,7 @@ pub mod buffer;
 pub mod choose;
 pub mod code;
 pub mod coverage;
+mod crossing;
 pub mod device;
 pub mod dispatch;
 pub mod error;

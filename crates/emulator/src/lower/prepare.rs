@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use luthier_isa::Generation;
 
+use crate::crossing::{self, Sources};
 use crate::op::{Flow, Kind, Op, Semantics};
 use crate::wave::{Row, Wave, rows, scalar};
 
@@ -131,7 +132,7 @@ pub(super) fn dpp_known(generation: Generation, ctrl: u32) -> bool {
 
 /// A control value worked out for all lanes.
 struct Moves {
-    from: [u8; 64],
+    from: Sources,
     /// Lanes that have a source.
     valid: u64,
 }
@@ -140,14 +141,9 @@ struct Moves {
 static MOVES: LazyLock<Vec<Moves>> = LazyLock::new(|| {
     (0..0x170)
         .map(|ctrl| {
-            let mut moves = Moves { from: [0; 64], valid: 0 };
-            for i in 0..64 {
-                if let Some(from) = dpp_source(ctrl, i) {
-                    moves.from[i] = from as u8;
-                    moves.valid |= 1 << i;
-                }
-            }
-            moves
+            let from = |i| dpp_source(ctrl, i);
+            let valid = (0..64).filter(|&i| from(i).is_some()).fold(0, |lanes, i| lanes | 1 << i);
+            Moves { from: crossing::sources(|i| from(i).unwrap_or(i)), valid }
         })
         .collect()
 });
@@ -175,20 +171,11 @@ fn permute(w: &mut Wave, op: &Op) {
     let exec = w.exec();
     let moves = &MOVES[(op.imm & 0xffff) as usize];
     let bound_zero = op.imm >> 16 & 1 != 0;
-    let (mut out, mut readable) = (Row::ZERO, moves.valid);
-    let source = w.row(op.src[0]);
-    for i in 0..64 {
-        out.0[i] = source.0[usize::from(moves.from[i] & 63)];
-    }
-    if exec != !0 && op.imm >> 17 & 1 == 0 {
-        for i in 0..64 {
-            readable &= !((!exec >> (moves.from[i] & 63) & 1) << i);
-        }
-    }
+    let active = if op.imm >> 17 & 1 != 0 || exec == w.all_lanes() { !0 } else { exec };
+    let readable = moves.valid & crossing::reading(&moves.from, active);
+    let mut out = crossing::read(w.row(op.src[0]), &moves.from, active);
     if readable != !0 {
-        for i in 0..64 {
-            out.0[i] &= ((readable >> i) as u32 & 1).wrapping_neg();
-        }
+        out = crossing::kept(&out, readable);
     }
     *w.row_mut(op.dst) = out;
     if op.sdst != 0 {
@@ -204,17 +191,8 @@ impl Semantics for PermuteEight {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let exec = w.exec();
-        let from = |i: usize| i & !7 | (op.imm as usize >> (3 * (i & 7)) & 7);
-        let mut out = Row::ZERO;
-        let source = w.row(op.src[0]);
-        for i in 0..64 {
-            out.0[i] = source.0[from(i) & 63];
-        }
-        if op.imm2 == 0 {
-            for i in 0..64 {
-                out.0[i] &= ((exec >> from(i)) as u32 & 1).wrapping_neg();
-            }
-        }
+        let from = crossing::sources(|i| i & !7 | (op.imm as usize >> (3 * (i & 7)) & 7));
+        let out = crossing::read(w.row(op.src[0]), &from, if op.imm2 == 0 { exec } else { !0 });
         *w.row_mut(op.dst) = out;
         if op.sdst != 0 {
             w.saved_exec = exec;

@@ -5,40 +5,36 @@ use luthier_isa::op::Op as IsaOp;
 use luthier_isa::Generation;
 
 use super::lanes;
+use crate::crossing::{self, Sources};
 use crate::op::{Flow, Handler, Op};
 use crate::wave::{Row, Wave};
 
-/// The lane that lane `i` reaches by an address. Up to RDNA3 the halves of a wave of RDNA stay among themselves (LLVM's
-/// GCNSubtarget::supportsWaveWideBPermute).
-#[inline(always)]
-fn reached(w: &Wave, i: usize, address: u32) -> usize {
-    let lane = (address >> 2) as usize;
-    match w.generation {
-        Generation::Gfx10 | Generation::Gfx11 => i & 32 | lane & 31,
-        _ => lane & (w.lanes() as usize - 1),
+/// The lane that each lane reaches by an address: some bits of it count, some of the lane's own number stay. Up to RDNA3 the
+/// halves of a wave of RDNA stay among themselves (LLVM's GCNSubtarget::supportsWaveWideBPermute).
+fn reached(w: &Wave, addresses: &Row, offset: u64) -> Sources {
+    let (counts, stays) = match w.generation {
+        Generation::Gfx10 | Generation::Gfx11 => (31, 32),
+        _ => (w.lanes() - 1, 0),
+    };
+    let mut lanes = Row::ZERO;
+    for i in 0..64 {
+        lanes.0[i] = addresses.0[i].wrapping_add(offset as u32) >> 2 & counts | i as u32 & stays;
     }
+    lanes
 }
 
 /// Lane `i` reads lane `address / 4`; inactive lanes read as zero.
 fn bpermute(w: &mut Wave, op: &Op) -> Flow {
-    let (exec, data) = (w.exec(), *w.row(op.src[1]));
-    let from = w.row(op.src[0]);
-    let mut out = Row::ZERO;
-    for i in 0..64 {
-        let source = reached(w, i, from.0[i].wrapping_add(op.imm as u32));
-        out.0[i] = if exec >> source & 1 != 0 { data.0[source] } else { 0 };
-    }
+    let from = reached(w, w.row(op.src[0]), op.imm);
+    let out = crossing::read(w.row(op.src[1]), &from, w.exec());
     w.write(op.dst, &out);
     Flow::Next
 }
 
 /// The same from inactive lanes too.
 fn bpermute_all(w: &mut Wave, op: &Op) -> Flow {
-    let (data, from) = (w.row(op.src[1]), w.row(op.src[0]));
-    let mut out = Row::ZERO;
-    for i in 0..64 {
-        out.0[i] = data.0[reached(w, i, from.0[i].wrapping_add(op.imm as u32))];
-    }
+    let from = reached(w, w.row(op.src[0]), op.imm);
+    let out = crossing::read(w.row(op.src[1]), &from, !0);
     w.write(op.dst, &out);
     Flow::Next
 }
@@ -46,10 +42,10 @@ fn bpermute_all(w: &mut Wave, op: &Op) -> Flow {
 /// Lane `i` writes lane `address / 4`; the highest writer wins; lanes that no lane writes get zero.
 fn permute(w: &mut Wave, op: &Op) -> Flow {
     let (exec, data) = (w.exec(), *w.row(op.src[1]));
-    let to = *w.row(op.src[0]);
+    let to = reached(w, w.row(op.src[0]), op.imm);
     let mut out = Row::ZERO;
     for i in lanes(exec) {
-        out.0[reached(w, i, to.0[i].wrapping_add(op.imm as u32))] = data.0[i];
+        out.0[to.0[i] as usize & 63] = data.0[i];
     }
     w.write(op.dst, &out);
     Flow::Next
@@ -57,21 +53,18 @@ fn permute(w: &mut Wave, op: &Op) -> Flow {
 
 /// A fixed pattern within each 32 (bit masks, rotation) or 4 lanes; inactive lanes read as zero.
 fn swizzle(w: &mut Wave, op: &Op) -> Flow {
-    let (exec, data, pattern) = (w.exec(), *w.row(op.src[0]), op.imm as usize);
-    let mut out = Row::ZERO;
-    for i in 0..64 {
-        let source = if pattern >= 0xc000 {
-            let (mask, by) = (pattern & 31, pattern >> 5 & 31);
-            let turned = if pattern >> 10 & 1 != 0 { i + 32 - by } else { i + by };
-            i & 32 | i & mask | turned & !mask & 31
-        } else if pattern & 0x8000 != 0 {
-            i & !3 | pattern >> (2 * (i & 3)) & 3
-        } else {
-            let (and, or, xor) = (pattern & 31, pattern >> 5 & 31, pattern >> 10 & 31);
-            i & 32 | ((i & 31 & and) | or) ^ xor
-        };
-        out.0[i] = if exec >> source & 1 != 0 { data.0[source] } else { 0 };
-    }
+    let pattern = op.imm as usize;
+    let from = if pattern >= 0xc000 {
+        let (mask, by) = (pattern & 31, pattern >> 5 & 31);
+        let by = if pattern >> 10 & 1 != 0 { 32 - by } else { by };
+        crossing::sources(|i| i & 32 | i & mask | (i + by) & !mask & 31)
+    } else if pattern & 0x8000 != 0 {
+        crossing::sources(|i| i & !3 | pattern >> (2 * (i & 3)) & 3)
+    } else {
+        let (and, or, xor) = (pattern & 31, pattern >> 5 & 31, pattern >> 10 & 31);
+        crossing::sources(|i| i & 32 | ((i & 31 & and) | or) ^ xor)
+    };
+    let out = crossing::read(w.row(op.src[0]), &from, w.exec());
     w.write(op.dst, &out);
     Flow::Next
 }

@@ -2,11 +2,10 @@
 
 use luthier_isa::op::Op as IsaOp;
 
-use super::compare::to_exec;
 use super::op;
 use super::shapes::{mask, read64};
 use crate::fp::{is_nan16, is_nan32, is_nan64, is_snan16, is_snan32, is_snan64};
-use crate::lanes::compare;
+use crate::lanes::{TO_EXEC, compare, compared};
 use crate::op::{Flow, Op};
 use crate::registry::ValuOp;
 use crate::wave::Wave;
@@ -50,9 +49,8 @@ fn class64(w: &mut Wave, op: &Op) -> Flow {
     for i in 0..64 {
         out[i] = wanted.0[i] >> kind64(a[i]) & 1;
     }
-    let result = mask(&out) & w.exec();
-    w.set_mask(op.sdst, result);
-    Flow::Next
+    let lanes = mask(&out);
+    compared(w, op, lanes)
 }
 
 pub fn lookup(op: IsaOp) -> Option<ValuOp> {
@@ -60,9 +58,9 @@ pub fn lookup(op: IsaOp) -> Option<ValuOp> {
         IsaOp::VCmpClassF32 => op!(w, o => class32(w, o)),
         IsaOp::VCmpClassF64 => op!(w, o => class64(w, o)),
         IsaOp::VCmpClassF16 => op!(w, o => class16(w, o)),
-        IsaOp::VCmpxClassF32 => op!(scalar w, o => { let flow = class32(w, o); to_exec(w, o, flow) }),
-        IsaOp::VCmpxClassF64 => op!(scalar w, o => { let flow = class64(w, o); to_exec(w, o, flow) }),
-        IsaOp::VCmpxClassF16 => op!(scalar w, o => { let flow = class16(w, o); to_exec(w, o, flow) }),
+        IsaOp::VCmpxClassF32 => op!(w, o => class32(w, o)).variant(TO_EXEC),
+        IsaOp::VCmpxClassF64 => op!(w, o => class64(w, o)).variant(TO_EXEC),
+        IsaOp::VCmpxClassF16 => op!(w, o => class16(w, o)).variant(TO_EXEC),
         _ => return None,
     })
 }

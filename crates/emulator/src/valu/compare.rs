@@ -4,7 +4,7 @@ use luthier_isa::op::Op as IsaOp;
 
 use super::op;
 use crate::fp::{flush32, flush64, half, in16};
-use crate::lanes::{compare, compare64};
+use crate::lanes::{TO_EXEC, compare, compare64};
 use crate::op::{Flow, Op};
 use crate::registry::ValuOp;
 use crate::wave::Wave;
@@ -54,14 +54,6 @@ fn u64s(w: &mut Wave, op: &Op, f: impl Fn(u64, u64) -> bool) -> Flow {
 #[inline(always)]
 fn i64s(w: &mut Wave, op: &Op, f: impl Fn(i64, i64) -> bool) -> Flow {
     compare64(w, op, |a, b| f(a as i64, b as i64))
-}
-
-/// EXEC becomes the mask too.
-#[inline(always)]
-pub(super) fn to_exec(w: &mut Wave, op: &Op, flow: Flow) -> Flow {
-    let mask = w.mask(op.sdst);
-    w.set_exec(mask);
-    flow
 }
 
 /// When a comparison is true; negated ones of floats are where a source is a NaN.
@@ -242,24 +234,19 @@ comparisons! {
     }
 }
 
-/// The arms of one type: a condition and its function, for `v_cmp` and `v_cmpx`. The latter are rare, so not
-/// compiled for wider vectors.
+/// The arms of one type: a condition and its function.
 macro_rules! conditions {
-    ($name:expr, $exec:expr, $run:ident, { $($cond:ident => $f:expr),* $(,)? } $($others:pat => $none:expr)?) => {
+    ($name:expr, $run:ident, { $($cond:ident => $f:expr),* $(,)? } $($others:pat => $none:expr)?) => {
         match $name {
-            $(Condition::$cond => Some(if $exec {
-                op!(scalar w, o => { let flow = $run(w, o, $f); to_exec(w, o, flow) })
-            } else {
-                op!(w, o => $run(w, o, $f))
-            }),)*
+            $(Condition::$cond => Some(op!(w, o => $run(w, o, $f))),)*
             $($others => $none,)?
         }
     };
 }
 
 macro_rules! floats {
-    ($name:expr, $exec:expr, $run:ident, $t:ty) => {
-        conditions!($name, $exec, $run, {
+    ($name:expr, $run:ident, $t:ty) => {
+        conditions!($name, $run, {
             Never => |_, _| false,
             Less => |a, b| a < b,
             Equal => |a, b| a == b,
@@ -281,8 +268,8 @@ macro_rules! floats {
 }
 
 macro_rules! ints {
-    ($name:expr, $exec:expr, $run:ident) => {
-        conditions!($name, $exec, $run, {
+    ($name:expr, $run:ident) => {
+        conditions!($name, $run, {
             Never => |_, _| false,
             Less => |a, b| a < b,
             Equal => |a, b| a == b,
@@ -297,16 +284,17 @@ macro_rules! ints {
 
 #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "a NaN makes the negated comparisons true")]
 pub fn lookup(op: IsaOp) -> Option<ValuOp> {
-    let Comparison { condition, compared, to_exec: exec } = comparison(op)?;
-    match compared {
-        Compared::U32 => ints!(condition, exec, u32s),
-        Compared::I32 => ints!(condition, exec, i32s),
-        Compared::U64 => ints!(condition, exec, u64s),
-        Compared::I64 => ints!(condition, exec, i64s),
-        Compared::U16 => ints!(condition, exec, u16s),
-        Compared::I16 => ints!(condition, exec, i16s),
-        Compared::F32 => floats!(condition, exec, float32, f32),
-        Compared::F64 => floats!(condition, exec, float64, f64),
-        Compared::F16 => floats!(condition, exec, float16, f32),
-    }
+    let Comparison { condition, compared, to_exec } = comparison(op)?;
+    let found: Option<ValuOp> = match compared {
+        Compared::U32 => ints!(condition, u32s),
+        Compared::I32 => ints!(condition, i32s),
+        Compared::U64 => ints!(condition, u64s),
+        Compared::I64 => ints!(condition, i64s),
+        Compared::U16 => ints!(condition, u16s),
+        Compared::I16 => ints!(condition, i16s),
+        Compared::F32 => floats!(condition, float32, f32),
+        Compared::F64 => floats!(condition, float64, f64),
+        Compared::F16 => floats!(condition, float16, f32),
+    };
+    Some(found?.variant(if to_exec { TO_EXEC } else { 0 }))
 }

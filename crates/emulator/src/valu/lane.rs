@@ -3,17 +3,16 @@
 use luthier_isa::op::Op as IsaOp;
 
 use super::op;
-use crate::lanes::{fill3, map1};
-use crate::masks::unpack;
+use crate::lanes::map1;
+use crate::masks::blend;
 use crate::op::{Flow, Op, RawMods};
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 
 #[inline(always)]
 fn cndmask(w: &mut Wave, op: &Op) -> Flow {
-    let select = unpack(w.s64(op.ssrc));
-    let mut out = Row::ZERO;
-    fill3(&mut out, w.row(op.src[0]), w.row(op.src[1]), &select, |a, b, mask| a & !mask | b & mask);
+    let mut out = *w.row(op.src[0]);
+    blend(&mut out, w.row(op.src[1]), w.s64(op.ssrc));
     w.write(op.dst, &out);
     Flow::Next
 }

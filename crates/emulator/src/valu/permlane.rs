@@ -12,6 +12,7 @@
 use luthier_isa::op::Op as IsaOp;
 
 use super::op;
+use crate::crossing;
 use crate::error::FaultKind;
 use crate::op::{Flow, Op, RawMods};
 use crate::registry::ValuOp;
@@ -19,18 +20,10 @@ use crate::wave::{Row, Wave};
 
 /// Lane `i` reads what `from` says.
 fn permute(w: &mut Wave, op: &Op, from: impl Fn(usize) -> usize) -> Flow {
-    let (mods, exec) = (RawMods(op.imm), w.exec());
-    let (source, mut out) = (*w.row(op.src[0]), Row::ZERO);
-    let mut written = exec;
-    for i in 0..w.lanes() as usize {
-        let lane = from(i) & 63;
-        let active = exec >> lane & 1 != 0;
-        if active || mods.op_sel(0) {
-            out.0[i] = source.0[lane];
-        } else if !mods.op_sel(1) {
-            written &= !(1 << i);
-        }
-    }
+    let (mods, exec, from) = (RawMods(op.imm), w.exec(), crossing::sources(from));
+    let readable = if mods.op_sel(0) { !0 } else { exec };
+    let out = crossing::read(w.row(op.src[0]), &from, readable);
+    let written = if mods.op_sel(1) { exec } else { exec & crossing::reading(&from, readable) };
     w.write_masked(op.dst, &out, written);
     Flow::Next
 }
@@ -86,8 +79,9 @@ fn no_group(w: &mut Wave, width: u32) -> Flow {
 fn within(w: &mut Wave, op: &Op, how: Within) -> Flow {
     let (by, width) = (w.row(op.src[1]).0[0], w.row(op.src[2]).0[0]);
     let Some(width) = group_width(width) else { return no_group(w, width) };
-    let source = *w.row(op.src[0]);
-    w.write(op.dst, &Row(std::array::from_fn(|lane| source.0[how.source(lane, by, width) & 63])));
+    let from = crossing::sources(|lane| how.source(lane, by, width));
+    let out = crossing::read(w.row(op.src[0]), &from, !0);
+    w.write(op.dst, &out);
     Flow::Next
 }
 

@@ -44,13 +44,11 @@ impl Bench {
         self.wave.row_mut(SOURCES[k] + 1).0[lane] = (value >> 32) as u32;
     }
     fn run(&mut self, name: &str) {
-        let handler = luthier_isa::op::Op::from_name(name)
-            .and_then(super::lookup)
-            .unwrap_or_else(|| panic!("{name} is unknown"))
-            .variants
-            .select();
+        let valu =
+            luthier_isa::op::Op::from_name(name).and_then(super::lookup).unwrap_or_else(|| panic!("{name} is unknown"));
+        let op = Op { imm2: self.op.imm2 | valu.variant, ..self.op };
         // SAFETY: `select` gives a handler that this processor has the features for; all rows are in the file.
-        let _ = unsafe { handler(&mut self.wave, &self.op) };
+        let _ = unsafe { valu.variants.select()(&mut self.wave, &op) };
     }
     fn get(&self, lane: usize) -> u64 {
         let (lo, hi) = self.wave.pair(RESULT);
