@@ -12,6 +12,12 @@ pub struct Aligned {
     words: usize,
 }
 
+/// Offsets of bytes, or of halves of words, that [`Lds::short`] has checked.
+pub struct Short {
+    at: [u32; 64],
+    bytes: usize,
+}
+
 /// The LDS of one workgroup.
 pub struct Lds {
     words: Box<[Cell<u32>]>,
@@ -102,12 +108,36 @@ impl Lds {
         let (bits, most) = survey(offsets, mask, &mut lanes.at);
         (bits & 3 == 0 && most as usize / 4 + words <= self.words.len()).then_some(lanes)
     }
-    /// The words that active lanes' `bytes` bytes (1 or 2) lie in, if each lane's lie in one, inside.
-    pub fn words_of(&self, offsets: &[u32; 64], mask: u64, bytes: u32) -> Option<Aligned> {
-        let mut lanes = Aligned { at: [0; 64], words: 1 };
+    /// The same of each active lane's byte, or two.
+    pub fn short(&self, offsets: &[u32; 64], mask: u64, bytes: usize) -> Option<Short> {
+        let mut lanes = Short { at: [0; 64], bytes };
         let (bits, most) = survey(offsets, mask, &mut lanes.at);
-        lanes.at.iter_mut().for_each(|at| *at &= !3);
-        (bits & (bytes - 1) == 0 && (most as usize / 4) < self.words.len()).then_some(lanes)
+        let fits = bytes <= 2 && bits as usize & (bytes - 1) == 0 && (most as usize) < self.len();
+        fits.then_some(lanes)
+    }
+    fn bytes_at(&self, at: u32) -> *mut u8 {
+        self.words.as_ptr().cast::<u8>().wrapping_add(at as usize).cast_mut()
+    }
+    /// The byte, or the two, of each of the first lanes; inactive ones have what LDS begins with.
+    #[inline(always)]
+    pub fn gather_short<const BYTES: usize>(&self, lanes: &Short, out: &mut Row, count: usize) {
+        assert!(lanes.bytes == BYTES && count <= 64);
+        for i in 0..count {
+            let at = self.bytes_at(lanes.at[i]);
+            // SAFETY: `short` has checked that these bytes are inside, and aligned; they are in cells, and one thread has them.
+            out.0[i] =
+                unsafe { if BYTES == 1 { at.read().into() } else { u16::from_le(at.cast::<u16>().read()).into() } };
+        }
+    }
+    /// Stores the lowest byte, or the two, of the lanes of the mask, the highest lane last.
+    #[inline(always)]
+    pub fn scatter_short<const BYTES: usize>(&self, lanes: &Short, values: &Row, mask: u64) {
+        assert!(lanes.bytes == BYTES);
+        for i in crate::mem::lanes(mask) {
+            let (at, value) = (self.bytes_at(lanes.at[i]), values.0[i]);
+            // SAFETY: as in `gather_short`.
+            unsafe { if BYTES == 1 { at.write(value as u8) } else { at.cast::<u16>().write((value as u16).to_le()) } }
+        }
     }
     /// Word `k` of each lane's, into the lanes of the mask.
     pub fn gather(&self, lanes: &Aligned, k: usize, out: &mut Row, mask: u64) {
@@ -238,40 +268,43 @@ mod tests {
     }
 
     #[test]
-    fn bytes_and_halves_lie_in_words() {
-        let lds = Lds::new(4 * 50);
-        (0..50).for_each(|i| lds.store32(4 * i, 0x0101_0101 * i + 0x4030_2010).unwrap());
+    fn bytes_and_halves_of_all_lanes() {
+        let fresh = || {
+            let lds = Lds::new(4 * 50);
+            (0..50).for_each(|i| lds.store32(4 * i, 0x0101_0101 * i + 0x4030_2010).unwrap());
+            lds
+        };
+        let lds = fresh();
         let bytes: [u32; 64] = std::array::from_fn(|lane| lane as u32 * 37 % 200);
         let halves = bytes.map(|at| at & !1);
-        let check = |offsets: &[u32; 64], bytes: u32, mask: u64| {
-            let words = lds.words_of(offsets, mask, bytes).unwrap();
-            let mut out = Row::ZERO;
-            lds.gather(&words, 0, &mut out, mask);
-            for lane in crate::mem::lanes(mask) {
-                let shifted = out.0[lane] >> (offsets[lane] % 4 * 8);
-                let want = lds.load::<2>(offsets[lane] & !1).map(u16::from_le_bytes).unwrap();
-                match bytes {
-                    1 => assert_eq!(Some([shifted as u8]), lds.load(offsets[lane])),
-                    _ => assert_eq!(shifted as u16, want),
-                }
-            }
-        };
+        let values = Row(std::array::from_fn(|lane| 0xabcd_0000 + 0x1111 * lane as u32));
         for mask in [!0, 1 << 63, 0x5555_0000_ffff_1234] {
-            check(&bytes, 1, mask);
-            check(&halves, 2, mask);
+            let (one, two) = (lds.short(&bytes, mask, 1).unwrap(), lds.short(&halves, mask, 2).unwrap());
+            let mut out = [Row::ZERO; 2];
+            lds.gather_short::<1>(&one, &mut out[0], 64);
+            lds.gather_short::<2>(&two, &mut out[1], 64);
+            let (got, want) = ([fresh(), fresh()], [fresh(), fresh()]);
+            got[0].scatter_short::<1>(&one, &values, mask);
+            got[1].scatter_short::<2>(&two, &values, mask);
+            for lane in crate::mem::lanes(mask) {
+                assert_eq!(Some([out[0].0[lane] as u8]), lds.load(bytes[lane]));
+                assert_eq!(Some((out[1].0[lane] as u16).to_le_bytes()), lds.load(halves[lane]));
+                want[0].store(bytes[lane], [values.0[lane] as u8]).unwrap();
+                want[1].store(halves[lane], (values.0[lane] as u16).to_le_bytes()).unwrap();
+            }
+            assert_eq!(got.each_ref().map(Lds::bytes), want.each_ref().map(Lds::bytes));
         }
         let at = |lane: usize, offset: u32| {
             let mut all = halves;
             all[lane] = offset;
             all
         };
-        assert!(lds.words_of(&at(9, 31), !0, 2).is_none() && lds.words_of(&at(9, 31), !(1 << 9), 2).is_some());
+        assert!(lds.short(&at(9, 31), !0, 2).is_none() && lds.short(&at(9, 31), !(1 << 9), 2).is_some());
         for (lane, beyond) in [(0, 200), (63, 201), (5, u32::MAX)] {
-            assert!(lds.words_of(&at(lane, beyond), !0, 1).is_none());
-            assert!(lds.words_of(&at(lane, beyond), !(1 << lane), 1).is_some());
+            assert!(lds.short(&at(lane, beyond), !0, 1).is_none());
+            assert!(lds.short(&at(lane, beyond), !(1 << lane), 1).is_some());
         }
-        lds.store(6, [0xcd_u8, 0xab]).unwrap();
-        assert_eq!(lds.load32(4), Some(0xabcd_0000 | 0x0101_0101u32.wrapping_add(0x4030_2010) & 0xffff));
+        assert!(Lds::new(0).short(&halves, 0, 1).is_none());
     }
 
     #[test]

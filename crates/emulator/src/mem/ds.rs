@@ -17,6 +17,7 @@ use super::flat::Encoded;
 use super::gfx1250::somewhere;
 use super::{Action, Transfer, atomic::Atomic, lanes, notice};
 use crate::fp;
+use crate::lds::Short;
 use crate::mode::Mode;
 use crate::op::{Flow, Op, OpFlags};
 use crate::report::FindingKind;
@@ -200,16 +201,15 @@ pub fn reach(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask
         }
         return 0;
     }
-    if let Action::Load(transfer) = action
+    if let Action::Load(transfer) | Action::Store(transfer) = action
         && transfer != Transfer::Words
-        && let Some(at) = lds.words_of(offsets, mask, transfer.bytes(1) as u32)
+        && let Some(at) = lds.short(offsets, mask, transfer.bytes(1) as usize)
     {
-        let mut raw = Row::ZERO;
-        lds.gather(&at, 0, &mut raw, mask);
-        let field = (1 << (8 * transfer.bytes(1))) - 1;
-        (0..64).for_each(|lane| raw.0[lane] = raw.0[lane] >> (offsets[lane] % 4 * 8) & field);
-        transfer.merge_all(w.row(rows.dst), w.kept, &mut raw);
-        w.write_masked(rows.dst, &raw, mask);
+        let is_load = matches!(action, Action::Load(_));
+        match transfer.bytes(1) {
+            1 => short::<1>(w, &at, transfer, rows, is_load, mask),
+            _ => short::<2>(w, &at, transfer, rows, is_load, mask),
+        }
         return 0;
     }
     match action {
@@ -262,6 +262,20 @@ pub fn reach(w: &mut Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask
         }
     }
     bad
+}
+
+/// Moves the `BYTES` bytes of each lane of the mask.
+fn short<const BYTES: usize>(w: &mut Wave, at: &Short, transfer: Transfer, rows: Rows, is_load: bool, mask: u64) {
+    if is_load {
+        let mut raw = Row::ZERO;
+        w.lds.gather_short::<BYTES>(at, &mut raw, if mask >> 32 == 0 { 32 } else { 64 });
+        transfer.merge_all(w.row(rows.dst), w.kept, &mut raw);
+        w.write_masked(rows.dst, &raw, mask);
+    } else {
+        let mut values = *w.row(rows.data);
+        transfer.extract_all(&mut values);
+        w.lds.scatter_short::<BYTES>(at, &values, mask);
+    }
 }
 
 /// What an atomic makes of a word in LDS. Additions there respect the denormal mode, though not the rounding mode.
