@@ -86,6 +86,10 @@ impl Kind {
     pub const FENCE: Kind = Kind(u16::MAX - 10);
     /// The f32 modifiers behind an operation.
     pub const MODIFY32: Kind = Kind(u16::MAX - 9);
+    /// DPP, and the end of what it narrows EXEC for: see [`crate::lower`].
+    pub const PERMUTE: Kind = Kind(u16::MAX - 11);
+    pub const PERMUTE_EIGHT: Kind = Kind(u16::MAX - 12);
+    pub const RESTORE_EXEC: Kind = Kind(u16::MAX - 13);
 
     pub const fn of(operation: IsaOp) -> Kind {
         Kind(operation as u16)

@@ -318,7 +318,8 @@ fn absent(info: &OpcodeInfo) -> String {
 /// Micro-ops of the lowering's, for tests of their native forms.
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(crate) mod native_tests {
-    use super::prepare::{AndXor, Extract, Splat, SplatImm};
+    pub(crate) use super::prepare::dpp_enabled;
+    use super::prepare::{AndXor, Extract, Permute, PermuteEight, RestoreExec, Splat, SplatImm};
     use crate::op::{Op, Semantics, Variants};
 
     fn of<S: Semantics>(op: Op) -> Op {
@@ -335,5 +336,14 @@ pub(crate) mod native_tests {
     }
     pub fn extract(op: Op) -> Op {
         of::<Extract>(op)
+    }
+    pub fn permute(op: Op) -> Op {
+        of::<Permute>(op)
+    }
+    pub fn permute_eight(op: Op) -> Op {
+        of::<PermuteEight>(op)
+    }
+    pub fn restore_exec() -> Op {
+        of::<RestoreExec>(Op::NOTHING)
     }
 }

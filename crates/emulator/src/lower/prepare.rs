@@ -149,7 +149,7 @@ static MOVES: LazyLock<Vec<Moves>> = LazyLock::new(|| {
 });
 
 /// The lanes that a row mask and a bank mask leave enabled.
-pub(super) fn dpp_enabled(row_mask: u32, bank_mask: u32) -> u64 {
+pub(crate) fn dpp_enabled(row_mask: u32, bank_mask: u32) -> u64 {
     (0..64).filter(|i| row_mask >> (i / 16) & 1 != 0 && bank_mask >> (i % 16 / 4) & 1 != 0).fold(0, |m, i| m | 1 << i)
 }
 
@@ -159,6 +159,7 @@ pub(super) fn dpp_enabled(row_mask: u32, bank_mask: u32) -> u64 {
 /// leaves EXEC alone.
 pub(super) struct Permute;
 impl Semantics for Permute {
+    const KIND: Kind = Kind::PERMUTE;
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         permute(w, op);
@@ -188,6 +189,7 @@ fn permute(w: &mut Wave, op: &Op) {
 /// zero otherwise (so LLVM's "Syntax of AMDGPU Instruction Modifiers" says). `sdst` as that of [`Permute`].
 pub(super) struct PermuteEight;
 impl Semantics for PermuteEight {
+    const KIND: Kind = Kind::PERMUTE_EIGHT;
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let exec = w.exec();
@@ -204,6 +206,7 @@ impl Semantics for PermuteEight {
 /// EXEC as it was before [`Permute`].
 pub(super) struct RestoreExec;
 impl Semantics for RestoreExec {
+    const KIND: Kind = Kind::RESTORE_EXEC;
     #[inline(always)]
     fn run(w: &mut Wave, _op: &Op) -> Flow {
         w.set_exec(w.saved_exec);

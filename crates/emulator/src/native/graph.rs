@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use crate::wave::scalar;
+
 /// A node of a [`Graph`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Value(pub u32);
@@ -107,11 +109,31 @@ pub enum Node {
         address: Value,
         offset: u32,
     },
+    /// What other lanes of the vector have, and zero where there is none to be read.
+    Crossed {
+        source: Value,
+        how: Crossing,
+    },
+    /// Lanes that have such a one.
+    Readable(Crossing),
+    /// Some lanes of each vector.
+    Lanes(u16),
     /// The word of device memory that lies so far from an address.
     Global {
         place: Place,
         offset: i32,
     },
+}
+
+/// How the lanes of a vector read each other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Crossing {
+    /// Which lane of the vector each reads.
+    pub from: [u8; 16],
+    /// Lanes that read one.
+    pub valid: u16,
+    /// Lanes that are off are read, too.
+    pub fetches: bool,
 }
 
 /// Lanes' addresses in device memory.
@@ -133,11 +155,14 @@ pub enum Rest {
 impl Node {
     pub fn sources(self) -> impl Iterator<Item = Value> {
         let all = match self {
-            Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_) => [None; 3],
+            Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_) | Node::Readable(_) | Node::Lanes(_) => {
+                [None; 3]
+            }
             Node::Shift(_, a, _)
             | Node::FloatOfSigned(a)
             | Node::SignedOfFloat(a)
             | Node::Integral(a, _)
+            | Node::Crossed { source: a, .. }
             | Node::Lds { address: a, .. } => [Some(a), None, None],
             Node::Binary(_, a, b)
             | Node::CompareF(_, a, b)
@@ -191,11 +216,20 @@ pub struct Graph {
     pub needs_mode32: bool,
     /// It is right only where f64 arithmetic is the host's.
     pub needs_host64: bool,
+    /// Lanes of a vector.
+    pub lanes: usize,
+    /// The lanes that results go to, where DPP leaves some out.
+    pub narrowed: Option<Value>,
 }
 
 impl Graph {
-    pub fn new(flushes: bool) -> Graph {
-        Graph { flushes, ..Graph::default() }
+    pub fn new(flushes: bool, lanes: usize) -> Graph {
+        Graph { flushes, lanes, ..Graph::default() }
+    }
+
+    /// Whether EXEC becomes a comparison's result: what comes next is for other lanes.
+    pub fn writes_exec(&self) -> bool {
+        self.masks.contains_key(&scalar::EXEC)
     }
 
     pub fn node(&mut self, node: Node) -> Value {

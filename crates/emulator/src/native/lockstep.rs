@@ -170,8 +170,7 @@ fn runs_of_the_corpus_compute_what_the_interpreter_does() {
                 while at < ops.len() && runs < most_runs {
                     let wave64 = target.default_wave() == WaveSize::W64;
                     let mode = MODES[usize::from(runs % 4 == 3)];
-                    let terms =
-                        Terms { wave64, flushes: mode.flushes32(), scatters: machine.wide, global: true, loops: false };
+                    let terms = Terms::new(machine, wave64, mode, false);
                     let (end, _) = phase::next_run(&ops, at, terms);
                     let run = &ops[at..end];
                     at = end.max(phase::after_instruction(&ops, at));

@@ -97,6 +97,11 @@ impl Machine {
         self.either(Code::VEX_Vmovups_ymmm256_ymm, Code::EVEX_Vmovups_zmmm512_k1z_zmm)
     }
 
+    /// Words by the numbers of lanes in the first source.
+    pub fn permute(self) -> Code {
+        self.either(Code::VEX_Vpermd_ymm_ymm_ymmm256, Code::EVEX_Vpermd_zmm_k1z_zmm_zmmm512b32)
+    }
+
     /// A word of memory in all lanes.
     pub fn broadcast(self) -> Code {
         self.either(Code::VEX_Vbroadcastss_ymm_m32, Code::EVEX_Vbroadcastss_zmm_k1z_xmmm32)

@@ -117,8 +117,7 @@ pub fn native_block(ops: &[Op], wave64: bool, mode: Mode, loops: bool) -> Option
 }
 
 fn native_on(machine: Machine, ops: &[Op], wave64: bool, mode: Mode, loops: bool) -> Option<Native> {
-    let scatters = machine.wide;
-    native_with(machine, ops, Terms { wave64, flushes: mode.flushes32(), scatters, global: true, loops })
+    native_with(machine, ops, Terms::new(machine, wave64, mode, loops))
 }
 
 fn native_with(machine: Machine, ops: &[Op], terms: Terms) -> Option<Native> {

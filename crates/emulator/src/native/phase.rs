@@ -5,6 +5,8 @@ use std::ops::Range;
 use super::LONGEST;
 use super::forms::{self, Branch, Scalar, Store};
 use super::graph::Graph;
+use super::machine::Machine;
+use crate::mode::Mode;
 use crate::op::{Kind, Op};
 
 /// Some whole instructions of a run.
@@ -53,9 +55,17 @@ pub struct Terms {
     pub global: bool,
     /// The last micro-op is a branch to the first one.
     pub loops: bool,
+    /// Lanes of a vector.
+    pub lanes: usize,
 }
 
 impl Terms {
+    /// Of waves whose MODE is this one.
+    pub fn new(machine: Machine, wave64: bool, mode: Mode, loops: bool) -> Terms {
+        let (flushes, lanes) = (mode.flushes32(), machine.lanes() as usize);
+        Terms { wave64, flushes, scatters: machine.wide, global: true, loops, lanes }
+    }
+
     fn excludes(self, op: &Op) -> bool {
         op.kind == Kind::GLOBAL_WORDS && !self.global
     }
@@ -93,7 +103,7 @@ pub fn next_run(ops: &[Op], start: usize, terms: Terms) -> (usize, Vec<Phase>) {
 
 /// The instructions without stores that begin at a micro-op.
 fn lanes(ops: &[Op], start: usize, longest: usize, terms: Terms) -> (usize, Graph) {
-    let empty = || Graph::new(terms.flushes);
+    let empty = || Graph::new(terms.flushes, terms.lanes);
     let wave64 = terms.wave64;
     let graph_of = |range: Range<usize>| {
         let mut graph = empty();
@@ -110,6 +120,9 @@ fn lanes(ops: &[Op], start: usize, longest: usize, terms: Terms) -> (usize, Grap
             break;
         }
         end = next;
+        if graph.writes_exec() {
+            break;
+        }
     }
     graph.rows.retain(|&row, _| !forms::is_temporary(row));
     (end, graph)

@@ -157,7 +157,8 @@ impl Run {
                 w.set_mask(op.sdst, before & done | after & !done);
             }
         }
-        w.set_exec(exec);
+        // A comparison may have changed it, for the lanes before in the code.
+        w.set_exec(exec & done | w.exec() & !done);
         self.interpret(w, ops.end)
     }
 }

@@ -16,6 +16,7 @@ use crate::memory::Memory;
 use crate::mode::Mode;
 use crate::op::{Flow, Kind, Level, Op, Semantics, Variants, level};
 use crate::registry::ValuOp;
+use crate::valu::compare::comparison;
 use crate::wave::{Row, Wave, rows, scalar};
 use crate::{lower, valu};
 
@@ -77,11 +78,16 @@ fn operations() -> Vec<(IsaOp, ValuOp)> {
     let has_form = |operation: IsaOp| {
         // Some take no shift but by a constant.
         let src = [rows::CONST + 3; 3];
-        let op = Op { kind: Kind::of(operation), src, sdst: 20, ssrc: 22, ..Op::NOTHING };
+        let op = Op { kind: Kind::of(operation), src, sdst: mask_of(operation, 20), ssrc: 22, ..Op::NOTHING };
         forms::add(&mut Graph::default(), &op, true).is_ok()
     };
     let all = IsaOp::all().iter().filter(|&&operation| has_form(operation));
     all.filter_map(|&operation| Some((operation, valu::lookup(operation)?))).collect()
+}
+
+/// Where a comparison's result goes: v_cmpx writes nothing but EXEC where it has a native form.
+fn mask_of(operation: IsaOp, otherwise: u8) -> u8 {
+    if comparison(operation).is_some_and(|comparison| comparison.to_exec) { scalar::EXEC } else { otherwise }
 }
 
 const REGISTERS: u16 = 24;
@@ -166,7 +172,7 @@ fn instruction(random: &mut Random, (operation, valu): (IsaOp, ValuOp), inst: u1
     };
     let mut src = [0; 3].map(|_| register(random));
     let dst = rows::VGPR + random.below(19) as u16;
-    let prepared = match random.below(6) {
+    let prepared = match random.below(7) {
         0 => Some(lower::native_tests::splat(Op {
             dst: rows::TEMP,
             src: [random.of(&[3, 21, 30]), 0, 0],
@@ -186,8 +192,11 @@ fn instruction(random: &mut Random, (operation, valu): (IsaOp, ValuOp), inst: u1
             let op = Op { dst: rows::TEMP, src: [src[0], 0, 0], imm, imm2, ..Op::NOTHING };
             Some(lower::native_tests::extract(op))
         }
+        // A lane of another vector may be named, and lanes that are left out; what v_cmpx makes of EXEC would be lost.
+        4 if mask_of(operation, 0) == 0 => Some(dpp(random, src[0])),
         _ => None,
     };
+    let narrows = prepared.is_some_and(|op| matches!(op.kind, Kind::PERMUTE | Kind::PERMUTE_EIGHT));
     if let Some(op) = prepared {
         ops.push(Op { inst, ..op });
         src[0] = rows::TEMP;
@@ -195,11 +204,34 @@ fn instruction(random: &mut Random, (operation, valu): (IsaOp, ValuOp), inst: u1
     if valu.accumulates {
         src[2] = dst;
     }
-    let (sdst, ssrc) = (random.of(&MASKS), random.of(&MASKS));
+    let (sdst, ssrc) = (mask_of(operation, random.of(&MASKS)), random.of(&MASKS));
     let kind = Kind::of(operation);
     let imm = if valu.raw_mods { (random.next() & 0x1fff).into() } else { 0 };
     let run = valu.variants.select();
     ops.push(Op { run, kind, dst, src, sdst, ssrc, imm, imm2: valu.variant, inst, ..Op::NOTHING });
+    if narrows {
+        ops.push(Op { inst, ..lower::native_tests::restore_exec() });
+    }
+}
+
+/// The lanes of a row permuted.
+fn dpp(random: &mut Random, source: u16) -> Op {
+    let op = Op { dst: rows::TEMP, src: [source, 0, 0], sdst: 1, ..Op::NOTHING };
+    if random.below(4) == 0 {
+        let (imm, imm2) = (u64::from(random.next()) & 0xff_ffff, random.below(2) as u64);
+        return lower::native_tests::permute_eight(Op { imm, imm2, ..op });
+    }
+    let by = 1 + random.below(15) as u64;
+    let quad = u64::from(random.next()) & 0xff;
+    let control =
+        random.of(&[quad, quad, 0x100 | by, 0x110 | by, 0x120 | by, 0x140, 0x141, 0x142, 0x150 | by, 0x160 | by]);
+    let flags = random.of(&[0, 0, 1 << 16, 3 << 16, 2 << 16]);
+    let enabled = match random.below(4) {
+        0 => lower::native_tests::dpp_enabled(15, 1 + random.next() % 15),
+        1 => lower::native_tests::dpp_enabled(random.next() & 15, 15),
+        _ => !0,
+    };
+    lower::native_tests::permute(Op { imm: control | flags, imm2: enabled, ..op })
 }
 
 fn wave(seed: u64, wave64: bool, exec: u64, mode: u32, rare: usize) -> Wave {

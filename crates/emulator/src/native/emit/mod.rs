@@ -16,6 +16,7 @@
 
 mod body;
 mod branch;
+mod crossing;
 mod global;
 mod lds;
 mod node;
@@ -85,7 +86,11 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
         What::Store(store) => store.space != Space::Lds,
         What::Scalar(_) | What::Fence | What::Branch(_) => false,
     });
-    let changes_exec = phases.iter().any(|phase| matches!(&phase.what, What::Scalar(it) if it.writes_exec()));
+    let changes_exec = phases.iter().any(|phase| match &phase.what {
+        What::Scalar(it) => it.writes_exec(),
+        What::Lanes(graph) => graph.writes_exec(),
+        What::Store(_) | What::Fence | What::Branch(_) => false,
+    });
     let mut finders = [0; 2];
     for (finder, write) in finders.iter_mut().zip([false, true]).filter(|_| has_places) {
         *finder = asm.at;
@@ -180,11 +185,18 @@ fn masked(mut it: Result<Instruction, IcedError>, mask: Register) -> Result<Inst
     it
 }
 
+/// All ones in some lanes of a vector.
+fn words(lanes: u16) -> [u32; 16] {
+    std::array::from_fn(|lane| u32::from(lanes >> lane & 1).wrapping_neg())
+}
+
 /// Constants in front of the code.
 #[derive(Default)]
 struct Pool {
     words: Vec<u32>,
     at: HashMap<u32, usize>,
+    /// A vector each.
+    vectors: HashMap<[u32; 16], usize>,
     /// Where the bits of lanes are, and the bytes from a first lane's word to the others'.
     bits: usize,
     steps: usize,
@@ -196,8 +208,17 @@ impl Pool {
         for phase in phases {
             let What::Lanes(graph) = &phase.what else { continue };
             for node in &graph.nodes {
-                if let Node::Constant(value) = *node {
-                    pool.add(value);
+                match *node {
+                    Node::Constant(value) => pool.add(value),
+                    Node::Crossed { how, .. } | Node::Readable(how) => {
+                        pool.add(how.valid.into());
+                        pool.add_vector(how.from.map(u32::from), machine);
+                    }
+                    Node::Lanes(lanes) => {
+                        pool.add(lanes.into());
+                        pool.add_vector(words(lanes), machine);
+                    }
+                    _ => {}
                 }
             }
         }
@@ -215,6 +236,18 @@ impl Pool {
         if *self.at.entry(word).or_insert(next) == next {
             self.words.push(word);
         }
+    }
+
+    fn add_vector(&mut self, lanes: [u32; 16], machine: Machine) {
+        let next = self.words.len();
+        if *self.vectors.entry(lanes).or_insert(next) == next {
+            self.words.extend_from_slice(&lanes[..machine.lanes() as usize]);
+        }
+    }
+
+    /// Which of the words a vector begins with.
+    fn vector(&self, lanes: [u32; 16]) -> Result<usize, TooLarge> {
+        self.vectors.get(&lanes).copied().ok_or(TooLarge)
     }
 
     /// Which of the words a constant is.

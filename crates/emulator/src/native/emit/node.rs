@@ -97,6 +97,9 @@ impl Body<'_> {
             Node::Fma(a, b, c) | Node::FmaD(a, b, c) => self.fma(at, a, b, c),
             Node::Lds { address, offset } => self.lds(at, address, offset),
             Node::Global { place, offset } => self.global(at, place, offset),
+            Node::Crossed { source, how } => self.crossed(at, source, how),
+            Node::Readable(how) => self.readable(at, how),
+            Node::Lanes(lanes) => self.some_lanes(at, lanes),
             Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_) => Ok(()),
         }
     }

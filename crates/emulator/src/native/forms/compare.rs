@@ -14,9 +14,7 @@ pub(super) const ORDERED: u8 = 0x07;
 impl Form<'_> {
     /// `v_cmp_lt_f32` and the like.
     pub(super) fn comparison(&mut self, operation: IsaOp) -> Result<(), Foreign> {
-        let Comparison { condition, compared, to_exec: false } = comparison(operation).ok_or(Foreign)? else {
-            return Err(Foreign);
-        };
+        let Comparison { condition, compared, to_exec } = comparison(operation).ok_or(Foreign)?;
         let [a, b] = self.two();
         let value = match compared {
             Compared::F32 => {
@@ -35,7 +33,7 @@ impl Form<'_> {
             Compared::I64 | Compared::U64 => self.wide_integers(condition, compared == Compared::I64)?,
             _ => return Err(Foreign),
         };
-        self.mask_result(value)
+        if to_exec { self.exec_result(value) } else { self.mask_result(value) }
     }
 
     pub(super) fn less(&mut self, signed: bool, a: Value, b: Value) -> Value {

@@ -2,6 +2,7 @@
 
 mod branch;
 mod compare;
+mod crossing;
 mod float;
 mod integer;
 mod memory;
@@ -59,6 +60,12 @@ pub fn add(graph: &mut Graph, op: &Op, wave64: bool) -> Result<(), Foreign> {
         Kind::DS_WORDS_TWICE => form.lds_words(2),
         Kind::GLOBAL_WORDS => form.global_word(),
         Kind::MODIFY32 => form.clamped(),
+        Kind::PERMUTE => form.permuted(),
+        Kind::PERMUTE_EIGHT => form.permuted_eight(),
+        Kind::RESTORE_EXEC => {
+            form.graph.narrowed = None;
+            Ok(())
+        }
         kind => match kind.operation() {
             Some(operation) if !op.flags.contains(OpFlags::CLAMP) => form.operation(operation),
             _ => Err(Foreign),
@@ -136,14 +143,25 @@ impl Form<'_> {
     }
 
     pub(super) fn result(&mut self, value: Value) -> Result<(), Foreign> {
-        self.graph.rows.insert(self.op.dst, value);
+        self.write(self.op.dst, value);
         Ok(())
     }
 
     pub(super) fn pair_result(&mut self, [low, high]: [Value; 2]) -> Result<(), Foreign> {
-        self.graph.rows.insert(self.op.dst, low);
-        self.graph.rows.insert(self.op.dst + 1, high);
+        self.write(self.op.dst, low);
+        self.write(self.op.dst + 1, high);
         Ok(())
+    }
+
+    fn write(&mut self, row: u16, value: Value) {
+        let value = match self.graph.narrowed {
+            Some(mask) if !is_temporary(row) => {
+                let no = self.row(row);
+                self.graph.node(Node::Select { mask, yes: value, no })
+            }
+            _ => value,
+        };
+        self.graph.rows.insert(row, value);
     }
 
     /// All lanes are written, whether they are on or not: nothing but a temporary row.
@@ -171,7 +189,20 @@ impl Form<'_> {
         if matches!(code, 125..=127) || clashes || self.graph.masks.keys().any(overlaps) {
             return Err(Foreign);
         }
+        let value = match self.graph.narrowed {
+            Some(on) => self.graph.binary(Binary::And, value, on),
+            None => value,
+        };
         self.graph.masks.insert(code, value);
+        Ok(())
+    }
+
+    /// EXEC becomes what a comparison gives, and nothing else does.
+    pub(super) fn exec_result(&mut self, value: Value) -> Result<(), Foreign> {
+        if self.op.sdst != codes::EXEC || self.graph.narrowed.is_some() {
+            return Err(Foreign);
+        }
+        self.graph.masks.insert(codes::EXEC, value);
         Ok(())
     }
 
