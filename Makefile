@@ -21,7 +21,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 # What cargo compiles of crates: their tests, examples and fuzzing are none of it.
-crate_sources = $(foreach crate,$(1),$(wildcard crates/$(crate)/*.* crates/$(crate)/observers/*) \
+crate_sources = $(foreach crate,$(1),$(wildcard crates/$(crate)/*.* crates/$(crate)/observers/* crates/$(crate)/children/*) \
 	$(shell find $(wildcard $(addprefix crates/$(crate)/,src build tables)) -type f))
 NATIVE_SOURCES := $(call crate_sources,abi isa loader lifter codegen emulator python) \
 	Cargo.toml Cargo.lock pyproject.toml .cargo/config.toml

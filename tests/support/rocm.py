@@ -154,6 +154,13 @@ def preloaded(name: str) -> Path:
 
 
 @functools.cache
+def plain(name: str, *flags: str) -> Path:
+    """tests/hip/NAME.c, a program that is linked with nothing of ROCm's."""
+    source = SOURCES / f"{name}.c"
+    return _build(name + "".join(flags), [source], ["cc", "-O1", "-Wall", *flags, str(source)])
+
+
+@functools.cache
 def hsa_tool(name: str) -> Path:
     """tests/hip/NAME.cpp, as a library for ``HSA_TOOLS_LIB``."""
     source = SOURCES / f"{name}.cpp"

@@ -64,6 +64,9 @@ def build_driver(folder: Path, linker: str | None = None) -> None:
     _link(cc, into / "libdtif.so", *dtif, "-Wl,-soname,libdtif.so", "-Wl,-rpath,$ORIGIN", "-Wl,-s")
     _link(cc, into / "libluthier-kfd.so", *SHARED, DRIVER / "kfd.c", "-ldl", "-Wl,-s")
     _link(cc, into / "libluthier-waits.so", *SHARED, DRIVER / "waits.c", "-ldl", "-lpthread", "-Wl,-s")
+    # Resolved when it is loaded: a child after fork may not wait for the loader.
+    children = (*sorted((DRIVER / "children").glob("*.c")), "-ldl", "-Wl,-z,now", "-Wl,-s")
+    _link(cc, into / "libluthier-children.so", *SHARED, *children)
     # Each in a folder of its own: a program gets those that its ROCm does not have.
     for name, source in OBSERVERS.items():
         place, code = into / "observers" / name / name, DRIVER / "observers" / f"{source}.c"

@@ -13,7 +13,7 @@ from typing import Any
 from .. import _core
 from ..errors import ArgumentError
 from .argspec import parse_number
-from .rocm import choose, find
+from .rocm import OF_LOADER, choose, find
 from .surroundings import lead_to_files, prepend, stand_around_rocm7
 
 DRIVER = Path(__file__).resolve().parent.parent / "driver"
@@ -151,7 +151,9 @@ class Program:
             if found is None:
                 raise ArgumentError(f"{app[0]}: there is no such program")
             path = found
-        made = gpus.variables(environment, app[0] if app else "")
+        # What `luthier trace` was itself started by is not for the program.
+        inherited = {name: value for name, value in environment.items() if name not in OF_LOADER}
+        made = gpus.variables(inherited, app[0] if app else "")
         for library in reversed(preload):
             if not os.path.isfile(library):
                 raise ArgumentError(f"--preload {library}: there is no such file")

@@ -16,6 +16,10 @@ _LIBRARIES = ("lib", "lib64", "usr/lib/x86_64-linux-gnu", "usr/lib64", "usr/lib"
 _PROGRAMS = ("bin", "usr/bin")
 _LOADERS = ("usr/lib64/ld-linux-x86-64.so.2", "lib64/ld-linux-x86-64.so.2")
 _SYSTEM_LOADER = "/lib64/ld-linux-x86-64.so.2"
+#: What is preloaded into programs that a loader starts, so that it starts their children, and the variables that this knows
+#: the loader by.
+_CHILDREN = "libluthier-children.so"
+OF_LOADER = ("LUTHIER_LOADER", "LUTHIER_LOADER_PATH", "LUTHIER_LOADED_PROGRAM")
 #: What a runtime's file has in it that the mock driver can stand below of: a thunk that is a library, or one that gives way.
 _WAYS_IN = (b"libhsakmt.so.1\0", b"HSA_ENABLE_DTIF\0")
 
@@ -42,17 +46,22 @@ class Rocm:
         """The program, its words and its environment with which the program runs on these libraries. The folder ``first``, if
         the environment has it, stays in front."""
         named = list(filter(None, environment.get("LD_LIBRARY_PATH", "").split(":")))
-        folders = [str(first)] * (str(first) in named) + [*map(str, self.libraries)]
-        path = ":".join(dict.fromkeys([*folders, *named]))
+        own = [*[str(first)] * (str(first) in named), *map(str, self.libraries)]
+        path = ":".join(dict.fromkeys([*own, *named]))
         if self.loader is None:
             return program, list(words), {**environment, "LD_LIBRARY_PATH": path}
-        # Not the variable: children that run on the system's C library would take this one's.
+        # Not the variable: what runs on the system's C library would take this one's.
         program, words = _interpreted(program, words)
         options = ["--argv0", words[0], "--library-path", path]
-        # Its runtime takes the loader for the program, as /proc/self/exe says.
-        made = {**environment, "LUTHIER_LOADED_PROGRAM": os.path.abspath(program)}
-        # rocFFT compiles in a process of its own, which would not find these libraries, unless it is told not to.
-        made.setdefault("ROCFFT_RTC_PROCESS", "0")
+        # /proc/self/exe is the loader. What the program starts finds the same loader by what is preloaded.
+        made = {
+            **environment,
+            "LUTHIER_LOADER": str(self.loader),
+            "LUTHIER_LOADER_PATH": ":".join(own),
+            "LUTHIER_LOADED_PROGRAM": os.path.abspath(program),
+        }
+        preloaded = made.get("LD_PRELOAD", "").split(":")
+        made["LD_PRELOAD"] = ":".join(dict.fromkeys([*filter(None, preloaded), str(first / _CHILDREN)]))
         return str(self.loader), [str(self.loader), *options, program, *words[1:]], made
 
 
@@ -157,12 +166,4 @@ def _interpreted(program: str, words: Sequence[str]) -> tuple[str, list[str]]:
     if not first.startswith(b"#!"):
         return program, list(words)
     interpreter, *argument = first[2:].decode().strip().split(None, 1)
-    if Path(interpreter).name == "env" and argument:
-        import shutil
-
-        name, *rest = argument[0].removeprefix("-S ").split()
-        found = shutil.which(name)
-        if found is None:
-            raise ArgumentError(f"{program} asks for {name}, and there is no such program")
-        return found, [name, *rest, program, *words[1:]]
     return interpreter, [interpreter, *argument, program, *words[1:]]
