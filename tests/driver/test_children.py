@@ -156,6 +156,18 @@ def test_a_child_has_the_environment_that_it_is_given():
     assert is_right(done)
 
 
+def test_what_is_preloaded_may_need_the_other_c_library(tmp_path):
+    # The shell of `system` and `popen` runs on the system's, and takes no part.
+    library, links = tmp_path / "preloaded.so", rocm.need_rocm7() / "usr/lib/x86_64-linux-gnu"
+    source = '#include <stdio.h>\n__attribute__((constructor)) static void starts(void) { puts("preloaded"); fflush(stdout); }\n'
+    command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library, f"-L{links}", "-Wl,--allow-shlib-undefined"]
+    subprocess.run([*command, "-Wl,--no-as-needed", "-lamdhip64"], input=source, text=True, check=True)
+    for way in ("execve", "posix_spawn", "system", "popen"):
+        options = (*ROCM7, "--preload", str(library))
+        done = rocm.mock(rocm.plain("starts"), way, rocm.plain("hello"), "word", target="gfx942", options=options)
+        assert (done.returncode, done.stdout.split()) == (7, [*["preloaded"] * 2, f"{rocm.plain('hello')}:", "word"]), done
+
+
 COUNT = """
 import ctypes, sys
 def count(start=0):
@@ -211,3 +223,29 @@ def test_no_follow_is_about_children_still(tmp_path):
     options = (*ROCM7, "--tool", "instr_count", "--no-follow", "--json", str(out))
     done = rocm.mock(rocm.plain("starts"), "execve", kernels(), "lds", target="gfx942", options=options)
     assert is_right(done) and json.loads(out.read_text())["processes"] == []
+
+
+FFT = """
+import ctypes as c, numpy as np
+hip, fft, plan, memory, n = c.CDLL('libamdhip64.so.7'), c.CDLL('librocfft.so.0'), c.c_void_p(), c.c_void_p(), 154
+signal = (np.arange(n) % 7 + 1j * (np.arange(n) % 5)).astype(np.complex64)
+data, size = c.c_void_p(signal.ctypes.data), c.c_size_t(signal.nbytes)
+expected = np.fft.fft(signal)
+assert fft.rocfft_setup() == 0
+assert fft.rocfft_plan_create(c.byref(plan), 0, 0, 0, c.c_size_t(1), (c.c_size_t * 1)(n), c.c_size_t(1), None) == 0
+assert hip.hipMalloc(c.byref(memory), size) == 0 and hip.hipMemcpy(memory, data, size, 1) == 0
+assert fft.rocfft_execute(plan, (c.c_void_p * 1)(memory), None, None) == 0
+assert hip.hipMemcpy(data, memory, size, 2) == 0
+print('right' if np.allclose(signal, expected, atol=1e-3 * abs(expected).max()) else 'wrong')
+"""
+
+
+def test_rocfft_compiles_in_a_process_of_its_own(tmp_path):
+    libraries = rocm.need_rocm7() / "usr/lib/x86_64-linux-gnu"
+    helpers = list(libraries.glob("rocfft/*/rocfft_rtc_helper"))
+    if not helpers:
+        pytest.skip("ROCM 7 HAS NO rocfft: `tools/rocm7-packages librocfft0` loads it")
+    helper = script(tmp_path / "helper", f'#!/bin/sh\necho compiles >> {tmp_path}/log\nexec {helpers[0]} "$@"\n')
+    own = {"ROCFFT_RTC_PROCESS": "1", "ROCFFT_RTC_PROCESS_HELPER": str(helper), "ROCFFT_RTC_CACHE_PATH": str(tmp_path / "cache.db")}
+    assert rocm.passes(sys.executable, "-c", FFT, target="gfx942", options=ROCM7, **own) == "right\n"
+    assert "compiles" in (tmp_path / "log").read_text()

@@ -62,7 +62,7 @@ def run(package: str, target: str, scratch: Path, *options: str) -> subprocess.C
             ("COMGR_3_PATH", "libamd_comgr.so"),
         )
     }
-    tinygrad = {"DEV": "HIP", "PARALLEL": "0", "TC": cores, "CACHEDB": str(scratch / "tinygrad.db"), **libraries}
+    tinygrad = {"DEV": "HIP", "PARALLEL": "2", "TC": cores, "CACHEDB": str(scratch / "tinygrad.db"), **libraries}
     environment = {**rocm.ENVIRONMENT, **VARIABLES, **places, **tinygrad}
     return timed.run(command, 3600, env=environment)
 

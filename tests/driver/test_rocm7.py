@@ -242,7 +242,7 @@ def test_an_apu_is_refused_by_name():
 def test_random_work_on_streams_has_right_results():
     # LUTHIER_DRIVER_STRESS=600 is a deep run.
     seconds = os.environ.get("LUTHIER_DRIVER_STRESS", "4")
-    command = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a", "--", str(rocm.hip7("stress", alone=True)), "run"]
+    command = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a", "--", str(rocm.hip7("stress")), "run"]
     environment = {**rocm.ENVIRONMENT, "SECONDS": seconds}
     done = timed.run(command, float(seconds) * 3 + 240, env=environment)
     assert done.returncode == 0 and "run: passed" in done.stdout, (done.stdout, done.stderr)

@@ -2,7 +2,7 @@
 // that it starts are started so, too, and a program that asks what it is hears of itself, not of the loader.
 //
 // The environment that a child is given decides: LUTHIER_LOADER is the loader, LUTHIER_LOADER_PATH has the folders of its
-// libraries. A child that is given neither is started as it is.
+// libraries, LUTHIER_LOADER_PRELOAD the libraries that it loads first. A child that is given neither is started as it is.
 //
 // Calls that start a program may come from a child after vfork, or of a process with many threads: they allocate nothing, take
 // no lock, and ask the kernel by system calls of their own, as other preloaded libraries stand in front of open and its kin.

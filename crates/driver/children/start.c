@@ -15,6 +15,7 @@
 #define SYSTEM_LOADER "/lib64/ld-linux-x86-64.so.2"
 #define LOADER "LUTHIER_LOADER="
 #define LOADER_PATH "LUTHIER_LOADER_PATH="
+#define LOADER_PRELOAD "LUTHIER_LOADER_PRELOAD="
 #define LIBRARY_PATH "LD_LIBRARY_PATH="
 #define LOADED_PROGRAM "LUTHIER_LOADED_PROGRAM="
 
@@ -122,10 +123,12 @@ static int load(const char *loader, const char *program, const char *called, con
     if (*program != '/' && syscall(SYS_getcwd, end, PATH_MAX) > 0) end = append(told + strlen(told), "/");
     append(end, strncmp(program, "./", 2) == 0 ? program + 2 : program);
 
-    const char *options[] = {loader, "--argv0", called, "--library-path", libraries, path};
+    const char *preloaded = value(environment, LOADER_PRELOAD);
+    const char *options[] = {loader, "--argv0", called, "--library-path", libraries, "--preload", preloaded ? preloaded : "", path};
+    enum { OPTIONS = sizeof options / sizeof *options };
     size_t n = count(words), m = count(environment), at = 0;
-    const char *all[sizeof options / sizeof *options + before_count + n + 1];
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++) all[at++] = options[i];
+    const char *all[OPTIONS + before_count + n + 1];
+    for (size_t i = 0; i < OPTIONS; i++) all[at++] = options[i];
     for (size_t i = 0; i < before_count; i++) all[at++] = before[i];
     for (size_t i = 1; i <= n; i++) all[at++] = words[i];
 

@@ -154,10 +154,10 @@ class Program:
         # What `luthier trace` was itself started by is not for the program.
         inherited = {name: value for name, value in environment.items() if name not in OF_LOADER}
         made = gpus.variables(inherited, app[0] if app else "")
-        for library in reversed(preload):
+        for library in preload:
             if not os.path.isfile(library):
                 raise ArgumentError(f"--preload {library}: there is no such file")
-            prepend(made, "LD_PRELOAD", Path(os.path.abspath(library)), ":")
+        libraries = [Path(os.path.abspath(library)) for library in preload]
         chosen, polls = choose(rocm, path, made, bool(gpus))
         if by_hand and chosen is not None and chosen.loader is not None:
             raise ArgumentError(
@@ -165,11 +165,14 @@ class Program:
             )
         if polls and gpus.apu:
             raise ArgumentError("--apu: an APU is not modelled for ROCm 7, whose runtime wants memory that only GPUs have")
+        if chosen is None or chosen.loader is None:
+            for library in reversed(libraries):
+                prepend(made, "LD_PRELOAD", library, ":")
         if polls:
             stand_around_rocm7(made, chosen)
         words = list(app)
         if chosen is not None:
-            path, words, made = chosen.start(path, words, made, DRIVER)
+            path, words, made = chosen.start(path, words, made, DRIVER, libraries)
         return cls(path, words, made)
 
 

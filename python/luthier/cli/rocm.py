@@ -19,7 +19,7 @@ _SYSTEM_LOADER = "/lib64/ld-linux-x86-64.so.2"
 #: What is preloaded into programs that a loader starts, so that it starts their children, and the variables that this knows
 #: the loader by.
 _CHILDREN = "libluthier-children.so"
-OF_LOADER = ("LUTHIER_LOADER", "LUTHIER_LOADER_PATH", "LUTHIER_LOADED_PROGRAM")
+OF_LOADER = ("LUTHIER_LOADER", "LUTHIER_LOADER_PATH", "LUTHIER_LOADER_PRELOAD", "LUTHIER_LOADED_PROGRAM")
 #: What a runtime's file has in it that the mock driver can stand below of: a thunk that is a library, or one that gives way.
 _WAYS_IN = (b"libhsakmt.so.1\0", b"HSA_ENABLE_DTIF\0")
 
@@ -41,10 +41,10 @@ class Rocm:
         return next((str(place) for place in places if os.access(place, os.X_OK)), None)
 
     def start(
-        self, program: str, words: Sequence[str], environment: Mapping[str, str], first: Path
+        self, program: str, words: Sequence[str], environment: Mapping[str, str], first: Path, preload: Sequence[Path]
     ) -> tuple[str, list[str], dict[str, str]]:
         """The program, its words and its environment with which the program runs on these libraries. The folder ``first``, if
-        the environment has it, stays in front."""
+        the environment has it, stays in front. A loader is told of the libraries ``preload``; else the environment has them."""
         named = list(filter(None, environment.get("LD_LIBRARY_PATH", "").split(":")))
         own = [*[str(first)] * (str(first) in named), *map(str, self.libraries)]
         path = ":".join(dict.fromkeys([*own, *named]))
@@ -60,6 +60,10 @@ class Rocm:
             "LUTHIER_LOADER_PATH": ":".join(own),
             "LUTHIER_LOADED_PROGRAM": os.path.abspath(program),
         }
+        if preload:
+            # Not the variable, again: these may need this C library.
+            made["LUTHIER_LOADER_PRELOAD"] = ":".join(map(str, preload))
+            options += ["--preload", made["LUTHIER_LOADER_PRELOAD"]]
         preloaded = made.get("LD_PRELOAD", "").split(":")
         made["LD_PRELOAD"] = ":".join(dict.fromkeys([*filter(None, preloaded), str(first / _CHILDREN)]))
         return str(self.loader), [str(self.loader), *options, program, *words[1:]], made
