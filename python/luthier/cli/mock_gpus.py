@@ -157,7 +157,7 @@ class Program:
         for library in preload:
             if not os.path.isfile(library):
                 raise ArgumentError(f"--preload {library}: there is no such file")
-        libraries = [Path(os.path.abspath(library)) for library in preload]
+        preloaded = [Path(os.path.abspath(library)) for library in preload]
         chosen, polls = choose(rocm, path, made, bool(gpus))
         if by_hand and chosen is not None and chosen.loader is not None:
             raise ArgumentError(
@@ -166,13 +166,13 @@ class Program:
         if polls and gpus.apu:
             raise ArgumentError("--apu: an APU is not modelled for ROCm 7, whose runtime wants memory that only GPUs have")
         if chosen is None or chosen.loader is None:
-            for library in reversed(libraries):
-                prepend(made, "LD_PRELOAD", library, ":")
+            for file in reversed(preloaded):
+                prepend(made, "LD_PRELOAD", file, ":")
         if polls:
             stand_around_rocm7(made, chosen)
         words = list(app)
         if chosen is not None:
-            path, words, made = chosen.start(path, words, made, DRIVER, libraries)
+            path, words, made = chosen.start(path, words, made, DRIVER, preloaded)
         return cls(path, words, made)
 
 
