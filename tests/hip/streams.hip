@@ -2,7 +2,9 @@
 #include "check.h"
 
 #include <atomic>
+#include <ctime>
 #include <dlfcn.h>
+#include <poll.h>
 #include <thread>
 #include <unistd.h>
 
@@ -103,6 +105,28 @@ static void callbacks() {
     HIP(hipStreamAddCallback(stream, called_back, &hundred, 0));
     HIP(hipStreamSynchronize(stream));
     CHECK(called == 105);
+}
+
+static std::atomic<int> slept, interrupted;
+static void sleeps(hipStream_t, hipError_t, void *) {
+    timespec time = {0, 10000000};
+    interrupted += nanosleep(&time, nullptr) != 0;
+    interrupted += poll(nullptr, 0, 5) != 0;
+    slept++;
+}
+
+// What a callback waits for by itself, nothing interrupts.
+static void sleeping_callbacks() {
+    hipStream_t stream;
+    HIP(hipStreamCreate(&stream));
+    for (int i = 0; i < 20; i++) {
+        nothing<<<1, 64, 0, stream>>>();
+        HIP(hipStreamAddCallback(stream, sleeps, nullptr, 0));
+        HIP(hipStreamSynchronize(stream));
+        usleep(2000);
+    }
+    CHECK(slept == 20);
+    CHECK(interrupted == 0);
 }
 
 #if HIP_VERSION_MAJOR >= 7
@@ -236,5 +260,5 @@ static void many_launches() {
     for (int x : w) CHECK(x == 5000);
 }
 
-CASES({"several", several}, {"progress", progress}, {"events", events}, {"callbacks", callbacks},
+CASES({"several", several}, {"progress", progress}, {"events", events}, {"callbacks", callbacks}, {"sleeping_callbacks", sleeping_callbacks},
       {"priorities", priorities}, {"graphs", graphs}, {"threads", threads}, {"many_launches", many_launches} OF_HIP_7)

@@ -5,7 +5,7 @@ CASES = {
         "device_memory", "large_copies", "copies_on_device", "name_of_a_copy", "pinned", "managed", "pitched", "volume", "memset_of_all_sizes", "symbols",
         "pointers", "many_allocations",
     ],
-    "streams": ["several", "progress", "events", "callbacks", "priorities", "graphs", "threads", "many_launches"],
+    "streams": ["several", "progress", "events", "callbacks", "sleeping_callbacks", "priorities", "graphs", "threads", "many_launches"],
     "kernels": [
         "lds", "scratch", "device_malloc", "cooperative", "partitions", "math", "occupancy", "time_passes", "wrong_launches",
     ],

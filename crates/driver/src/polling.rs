@@ -5,7 +5,8 @@
 //! runtime finds at once what it looks for (`waits.c` stands before the runtime's functions). The runtime's own thread, which
 //! looks at the signals that have handlers, calls nothing while it polls. When it has used the processor for a while without
 //! a change of any of these, it is interrupted by a signal, and sleeps in the signal's handler until one of them changes, or
-//! for a moment. It is left alone outside of the runtime's code: there it runs the program's handlers.
+//! for a moment. It is left alone outside of the runtime's code, and not interrupted while it runs a handler of the program's,
+//! whose system calls would fail (EINTR).
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -132,6 +133,8 @@ struct Poller {
     used: AtomicU64,
     /// It sleeps, and is not to be interrupted: that would wait until it is let go, before it has done anything.
     pauses: AtomicBool,
+    /// It runs a handler of the program's.
+    handles: AtomicBool,
 }
 
 /// The processor time of a thread, by its clock, in nanoseconds.
@@ -149,6 +152,7 @@ static POLLERS: [Poller; 4] = [const {
         clock: AtomicI64::new(0),
         used: AtomicU64::new(0),
         pauses: AtomicBool::new(false),
+        handles: AtomicBool::new(false),
     }
 }; 4];
 /// Where the runtime's code is.
@@ -191,8 +195,24 @@ pub fn poller_begins() {
         let Some(free) = POLLERS.iter().find(|one| one.thread.load(Ordering::Relaxed) == 0) else { return };
         free.clock.store(clock.into(), Ordering::Relaxed);
         free.used.store(0, Ordering::Relaxed);
+        free.handles.store(false, Ordering::Relaxed);
         OWN.set(Some(free));
         free.thread.store(libc::syscall(libc::SYS_gettid), Ordering::Release);
+    }
+}
+
+/// If this thread is one of the runtime's that poll: it runs a handler of the program's from now on, or has run it.
+pub fn handles(on: bool) {
+    let Some(own) = OWN.get() else { return };
+    own.handles.store(on, Ordering::Release);
+    // For what is under way already.
+    // SAFETY: fills in a structure of ours, and changes this thread's mask.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, interruption());
+        let how = if on { libc::SIG_BLOCK } else { libc::SIG_UNBLOCK };
+        libc::pthread_sigmask(how, &raw const set, std::ptr::null_mut());
     }
 }
 
@@ -211,7 +231,7 @@ pub fn poller_ends() {
 pub fn look() {
     for one in &POLLERS {
         let thread = one.thread.load(Ordering::Acquire);
-        if thread == 0 || one.pauses.load(Ordering::Acquire) {
+        if thread == 0 || one.pauses.load(Ordering::Acquire) || one.handles.load(Ordering::Acquire) {
             continue;
         }
         let Some(now) = processor_time(one.clock.load(Ordering::Relaxed) as libc::clockid_t) else { continue };

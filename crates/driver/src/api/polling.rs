@@ -49,6 +49,7 @@ pub extern "C" fn luthierHandled(signal: u64, condition: c_int, wanted: i64) -> 
 /// The runtime calls this handler.
 #[unsafe(no_mangle)]
 pub extern "C" fn luthierHandlerBegins(number: u64) {
+    polling::handles(true);
     if let (Some(signal), Some((_, order))) = (HANDLERS.begins(number), ordered()) {
         order.seen(signal);
     }
@@ -57,7 +58,9 @@ pub extern "C" fn luthierHandlerBegins(number: u64) {
 /// It has returned, or the runtime has refused it; the runtime calls it again or does not.
 #[unsafe(no_mangle)]
 pub extern "C" fn luthierHandlerEnds(number: u64, again: c_int) {
-    HANDLERS.ends(number, again != 0);
+    if HANDLERS.ends(number, again != 0) {
+        polling::handles(false);
+    }
 }
 
 /// What has the runtime look for new handlers, which is called when it has lost one.
