@@ -100,22 +100,45 @@ pub fn begin() {
     USED.store(true, Ordering::Relaxed);
 }
 
-/// Sleeps until a value fulfils a condition of HSA's, or for this many nanoseconds; gives those that are left.
+/// A wait whose time was over.
+#[derive(Clone, Copy)]
+struct Expired {
+    value: *const AtomicI64,
+    /// When it began, or those before it for the same value, and when it ended.
+    began: u64,
+    ended: u64,
+}
+
+thread_local! {
+    static EXPIRED: Cell<Option<Expired>> = const { Cell::new(None) };
+}
+/// What may lie between two waits that are taken for one.
+const BREAK: u64 = 100_000;
+
+/// Sleeps until a value fulfils a condition of HSA's, or for this many nanoseconds; gives those that are left. A thread that
+/// waits again and again sleeps as one that waits for long: HIP 7 waits for 4 ms at a time.
 ///
 /// # Safety
 /// The value stays where it is.
 pub unsafe fn wait(value: *const AtomicI64, condition: c_int, wanted: i64, nanoseconds: u64) -> u64 {
     // SAFETY: the caller's promise.
-    let value = unsafe { &*value };
-    let holds = || handlers::holds(value.load(Ordering::Acquire), condition, wanted);
+    let now = unsafe { &*value };
+    let holds = || handlers::holds(now.load(Ordering::Acquire), condition, wanted);
     let start = clock::nanoseconds();
+    let before = EXPIRED.take().filter(|it| it.value == value && start.saturating_sub(it.ended) < BREAK);
+    let began = before.map_or(start, |it| it.began);
     loop {
         let seen = ANY.count.load(Ordering::SeqCst);
-        let waited = clock::nanoseconds().saturating_sub(start);
-        let left = nanoseconds.saturating_sub(waited);
-        if holds() || left == 0 {
+        let time = clock::nanoseconds();
+        let left = nanoseconds.saturating_sub(time.saturating_sub(start));
+        if holds() {
             return left;
         }
+        if left == 0 {
+            EXPIRED.set(Some(Expired { value, began, ended: time }));
+            return 0;
+        }
+        let waited = time.saturating_sub(began);
         if waited < AWAKE {
             std::hint::spin_loop();
             continue;
