@@ -10,7 +10,7 @@
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicIsize, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::clock;
@@ -25,6 +25,11 @@ const NAPS: [(u64, u64); 3] = [(1_000_000, 50_000), (50_000_000, 500_000), (u64:
 const PAUSE: u64 = 50_000_000;
 /// Processor time after which that thread is taken to poll.
 const POLLS: u64 = 20_000;
+/// After a sleep in which nothing has changed it is interrupted again so soon.
+const SOON: i64 = 200_000;
+/// How often at most.
+const TRIES: u32 = 8;
+const NO_TIMER: isize = -1;
 
 const SLEEP: c_int = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
 const WAKE: c_int = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
@@ -158,6 +163,40 @@ struct Poller {
     pauses: AtomicBool,
     /// It runs a handler of the program's.
     handles: AtomicBool,
+    /// What interrupts it soon after a sleep, or [`NO_TIMER`]. (C's null is a timer.)
+    timer: AtomicIsize,
+    /// The processor time that it had when it was let go last.
+    let_go: AtomicU64,
+    /// How often it may still be interrupted soon since then.
+    tries: AtomicU32,
+}
+
+impl Poller {
+    /// Has the thread interrupted soon, a few times for each sleep: it may be outside of the runtime's code, or have waited for
+    /// the processor.
+    fn interrupt_soon(&self) {
+        let left = self.tries.load(Ordering::Relaxed);
+        if left == 0 {
+            return;
+        }
+        self.tries.store(left - 1, Ordering::Relaxed);
+        let timer = self.timer.load(Ordering::Relaxed);
+        let once = libc::itimerspec {
+            it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 },
+            it_value: libc::timespec { tv_sec: 0, tv_nsec: SOON },
+        };
+        if timer != NO_TIMER {
+            // SAFETY: a timer of this thread's.
+            unsafe {
+                libc::timer_settime(
+                    std::ptr::without_provenance_mut(timer as usize),
+                    0,
+                    &raw const once,
+                    std::ptr::null_mut(),
+                )
+            };
+        }
+    }
 }
 
 /// The processor time of a thread, by its clock, in nanoseconds.
@@ -176,6 +215,9 @@ static POLLERS: [Poller; 4] = [const {
         used: AtomicU64::new(0),
         pauses: AtomicBool::new(false),
         handles: AtomicBool::new(false),
+        timer: AtomicIsize::new(NO_TIMER),
+        let_go: AtomicU64::new(0),
+        tries: AtomicU32::new(0),
     }
 }; 4];
 /// Where the runtime's code is.
@@ -219,8 +261,25 @@ pub fn poller_begins() {
         free.clock.store(clock.into(), Ordering::Relaxed);
         free.used.store(0, Ordering::Relaxed);
         free.handles.store(false, Ordering::Relaxed);
+        free.let_go.store(0, Ordering::Relaxed);
+        let thread = libc::syscall(libc::SYS_gettid);
+        free.timer.store(timer_of(thread), Ordering::Relaxed);
         OWN.set(Some(free));
-        free.thread.store(libc::syscall(libc::SYS_gettid), Ordering::Release);
+        free.thread.store(thread, Ordering::Release);
+    }
+}
+
+/// A timer that interrupts a thread, or [`NO_TIMER`] if there is none to be had.
+fn timer_of(thread: i64) -> isize {
+    // SAFETY: fills in structures of ours.
+    unsafe {
+        let mut event: libc::sigevent = std::mem::zeroed();
+        event.sigev_notify = libc::SIGEV_THREAD_ID;
+        event.sigev_signo = interruption();
+        event.sigev_notify_thread_id = thread as c_int;
+        let mut timer: libc::timer_t = std::ptr::null_mut();
+        let made = libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) == 0;
+        if made { timer.addr() as isize } else { NO_TIMER }
     }
 }
 
@@ -245,6 +304,11 @@ pub fn poller_ends() {
     let own = unsafe { libc::syscall(libc::SYS_gettid) };
     for one in &POLLERS {
         if one.thread.load(Ordering::Relaxed) == own {
+            let timer = one.timer.swap(NO_TIMER, Ordering::Relaxed);
+            if timer != NO_TIMER {
+                // SAFETY: it is this thread's, and stands nowhere any more.
+                unsafe { libc::timer_delete(std::ptr::without_provenance_mut(timer as usize)) };
+            }
             one.thread.store(0, Ordering::Release);
         }
     }
@@ -269,24 +333,42 @@ pub fn look() {
 unsafe extern "C" fn pause(_number: c_int, _info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: what the kernel gives to a handler.
     let at = unsafe { (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs[libc::REG_RIP as usize] } as u64;
-    if !(CODE[0].load(Ordering::Relaxed)..CODE[1].load(Ordering::Relaxed)).contains(&at) {
-        return;
-    }
     // SAFETY: this thread's own.
     let errno = unsafe { *libc::__errno_location() };
+    pause_at(at);
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = errno };
+}
+
+/// This thread sleeps, if what it was at is in the runtime's code.
+fn pause_at(at: u64) {
     let (seen, own) = (SEEN.get(), OWN.get());
+    let time = || processor_time(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0);
+    let is_inside = (CODE[0].load(Ordering::Relaxed)..CODE[1].load(Ordering::Relaxed)).contains(&at);
+    // Where others have had the processor meanwhile, it has not looked at everything since its last sleep.
+    let has_looked = own.is_none_or(|own| time().saturating_sub(own.let_go.load(Ordering::Relaxed)) >= POLLS);
+    if !is_inside || !has_looked {
+        own.inspect(|own| own.interrupt_soon());
+        return;
+    }
     if HANDLED.count.load(Ordering::SeqCst) == seen {
         own.inspect(|own| own.pauses.store(true, Ordering::Release));
         HANDLED.sleep(seen, PAUSE);
     }
-    SEEN.set(HANDLED.count.load(Ordering::SeqCst));
+    let now_seen = HANDLED.count.load(Ordering::SeqCst);
+    SEEN.set(now_seen);
     if let Some(own) = own {
         // To sleep and to wake takes processor time, too.
-        own.used.store(processor_time(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0), Ordering::Relaxed);
+        let now = time();
+        own.used.store(now, Ordering::Relaxed);
+        own.let_go.store(now, Ordering::Relaxed);
         own.pauses.store(false, Ordering::Release);
+        own.tries.store(TRIES, Ordering::Relaxed);
+        // What follows a change may need it awake.
+        if now_seen == seen {
+            own.interrupt_soon();
+        }
     }
-    // SAFETY: as above.
-    unsafe { *libc::__errno_location() = errno };
 }
 
 #[cfg(test)]
