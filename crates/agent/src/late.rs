@@ -63,7 +63,7 @@ impl Session {
         if self.wants.wait || !self.is_active() {
             return;
         }
-        let link = lock(&self.link);
+        let mut link = lock(&self.link);
         let mut code = self.code_mut();
         let mut left = Vec::new();
         for kernel in self.waiting.take(|_| true) {

@@ -11,6 +11,7 @@ use crate::late::Late;
 use crate::link::{Link, LinkError};
 use crate::memory::Shared;
 use crate::message::{Asked, By, Said};
+use crate::ring::Entry;
 use crate::session::{COUNTERS, SLOTS, Session, UNSEEN, lock, thread};
 use crate::wrap::Source;
 
@@ -42,7 +43,7 @@ impl Session {
             is_told = true;
         } else if self.wants.every_launch && chosen {
             let by = By { queue: source.queue, thread: thread() };
-            self.tell(&Said::Launched { slot: kernel.slot, number, packet: packet.words(), by }, None);
+            self.put(&Entry::Launched { slot: kernel.slot, number, packet: packet.words(), by });
             is_told = true;
         }
         self.count(kernel.slot, usize::from(instead.is_some()));

@@ -17,6 +17,7 @@
 //! | [`complete`], [`followed`] | when a launch is over |
 //! | [`session`], [`thread`] | the agent of this process, and its threads |
 //! | [`message`], [`link`], [`memory`] | the controller: what is said, how, and shared memory |
+//! | [`ring`] | launches that it hears of while the program goes on |
 //!
 //! Invariants:
 //! * Whatever goes wrong here, the application runs as it would without the agent; a line on standard error says so.
@@ -38,6 +39,7 @@ pub mod launches;
 pub mod link;
 pub mod memory;
 pub mod message;
+pub mod ring;
 pub mod runtime;
 pub mod session;
 pub mod table;

@@ -2,10 +2,11 @@
 
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
-use crate::message::{Asked, LONGEST, MOST_FILES, Said};
+use crate::message::{Asked, LONGEST, MOST_FILES, Said, WAKE};
+use crate::ring::{Entry, Ring};
 
 /// Why nothing more can be said.
 #[derive(Debug)]
@@ -42,6 +43,10 @@ impl From<io::Error> for LinkError {
 const PATIENCE: Duration = Duration::from_micros(50);
 /// Where that was in vain, perhaps because the controller waits for this processor, the next answers (this many) are slept for.
 const SLEEPS: u32 = 64;
+/// Between two looks at whether there is room for an entry.
+const LOOK: Duration = Duration::from_micros(200);
+/// After so many entries it is looked whether the controller is still there.
+const BETWEEN_LOOKS: u64 = 256;
 
 pub struct Link {
     socket: OwnedFd,
@@ -49,6 +54,10 @@ pub struct Link {
     room: Vec<u8>,
     /// Answers that are slept for at once.
     sleeps: u32,
+    /// Messages that were said.
+    said: u64,
+    /// Launches that are told beside them.
+    ring: Option<Ring>,
 }
 
 /// Room for the files that come with a message, aligned as the kernel wants it.
@@ -79,7 +88,7 @@ impl Link {
         if unsafe { libc::connect(raw, (&raw const address).cast(), len) } != 0 {
             return Err(io::Error::last_os_error().into());
         }
-        let link = Link { socket, room: vec![0; LONGEST], sleeps: 0 };
+        let link = Link { socket, room: vec![0; LONGEST], sleeps: 0, said: 0, ring: None };
         link.check_user()?;
         Ok(link)
     }
@@ -104,12 +113,44 @@ impl Link {
         }
     }
 
+    /// From now on launches can be told without a message.
+    pub fn share_ring(&mut self) -> Result<(), LinkError> {
+        let (ring, file) = Ring::new()?;
+        self.say(&Said::Ring, &[file.as_fd()])?;
+        self.ring = Some(ring);
+        Ok(())
+    }
+
+    /// Where the memory for that is, and how many bytes it has.
+    pub fn ring_memory(&self) -> Option<(usize, usize)> {
+        self.ring.as_ref().map(|ring| (ring.memory().start().expose_provenance(), ring.memory().len()))
+    }
+
+    /// Tells of a launch: waits until there is room, and not for an answer.
+    pub fn put(&mut self, entry: &Entry) -> Result<(), LinkError> {
+        let Some(ring) = &mut self.ring else {
+            return Err(LinkError::Message("it wants to hear of launches, and has not said so".into()));
+        };
+        while !ring.has_room().map_err(LinkError::Message)? {
+            ended_within(&self.socket, LOOK)?;
+        }
+        if ring.put(entry, self.said) {
+            return self.send(&mut WAKE.to_le_bytes(), &[]);
+        }
+        if ring.written() % BETWEEN_LOOKS == 0 { ended_within(&self.socket, Duration::ZERO) } else { Ok(()) }
+    }
+
     /// Says something, with files.
-    pub fn say(&self, what: &Said, files: &[BorrowedFd]) -> Result<(), LinkError> {
+    pub fn say(&mut self, what: &Said, files: &[BorrowedFd]) -> Result<(), LinkError> {
         let mut text = what.to_bytes().map_err(LinkError::Message)?;
         if text.len() > LONGEST || files.len() > MOST_FILES {
             return Err(LinkError::Message(format!("a message of {} bytes is too long", text.len())));
         }
+        self.said += 1;
+        self.send(&mut text, files)
+    }
+
+    fn send(&self, text: &mut [u8], files: &[BorrowedFd]) -> Result<(), LinkError> {
         let mut part = libc::iovec { iov_base: text.as_mut_ptr().cast(), iov_len: text.len() };
         let mut control = Control([0; 64]);
         // SAFETY: a plain structure of numbers.
@@ -188,6 +229,16 @@ impl Link {
         let asked = asked.map_err(|e| LinkError::Message(format!("it says something unknown: {e}")))?;
         Ok((asked, files.next()))
     }
+}
+
+/// Waits for some time; an error if the other side of a socket has ended.
+fn ended_within(socket: &OwnedFd, time: Duration) -> Result<(), LinkError> {
+    let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events: 0, revents: 0 };
+    let time = libc::timespec { tv_sec: 0, tv_nsec: time.subsec_nanos().into() };
+    // SAFETY: one structure, filled, and a time.
+    let done = unsafe { libc::ppoll(&raw mut poll, 1, &raw const time, std::ptr::null()) };
+    // With a signal it is looked once more, by the caller.
+    if done > 0 { Err(LinkError::Ended) } else { Ok(()) }
 }
 
 /// The files that came with a message; they are closed if they are not taken.

@@ -61,6 +61,16 @@ impl Shared {
         }
     }
 
+    /// Puts memory of this process's own, of zero, in the place of some that another process has too: what a child after `fork`
+    /// writes there stays its own. `start` and `len` are those of a [`Shared`] that is never dropped.
+    pub fn replace(start: usize, len: usize) {
+        let at = std::ptr::with_exposed_provenance_mut(start);
+        let (access, how) =
+            (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED);
+        // SAFETY: a mapping of ours, whose addresses stay in use.
+        unsafe { libc::mmap(at, len, access, how, -1, 0) };
+    }
+
     pub fn start(&self) -> *mut c_void {
         self.start.as_ptr()
     }

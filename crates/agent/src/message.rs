@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::calls::Made;
 
 /// Both sides have to be of one version.
-pub const VERSION: u32 = 11;
+pub const VERSION: u32 = 12;
 /// Bytes of a message, and files that come with one.
 pub const LONGEST: usize = 64 << 10;
 pub const MOST_FILES: usize = 2;
@@ -39,6 +39,8 @@ pub enum Said<'a> {
         parent: u32,
         program: &'a str,
     },
+    /// After the welcome, if the tools hear of launches: the memory of [`ring`](crate::ring), in a file.
+    Ring,
     /// ROCr has loaded the agent.
     Runtime {
         gpus: &'a [Gpu],
@@ -71,17 +73,8 @@ pub enum Said<'a> {
         kernel: u64,
         slot: usize,
     },
-    /// A kernel of whose launches tools are to hear is about to be launched, by a packet of these words. `number` counts
-    /// launches.
-    Launched {
-        slot: usize,
-        number: u64,
-        packet: [u64; 8],
-        #[serde(flatten)]
-        by: By,
-    },
-    /// A kernel that can run instrumented, or of whose launches tools are to hear, is about to be launched; `instrumented` is
-    /// what it runs by the rules. An answer is waited for.
+    /// A kernel that can run instrumented, or of whose launches tools are to hear, is about to be launched, by a packet of
+    /// these words; `number` counts launches, and `instrumented` is what it runs by the rules. An answer is waited for.
     Deciding {
         slot: usize,
         number: u64,
@@ -95,14 +88,13 @@ pub enum Said<'a> {
         slot: usize,
         number: u64,
     },
-    /// A launch is over; when it began and ended, in nanoseconds of the runtime's clock. If `answer` says so, an answer is
-    /// waited for before the program is told.
+    /// A launch is over; when it began and ended, in nanoseconds of the runtime's clock. An answer is waited for before the
+    /// program is told.
     Completed {
         slot: usize,
         number: u64,
         start: u64,
         end: u64,
-        answer: bool,
     },
     /// A function that is wanted is about to be called. An answer is waited for.
     #[serde(skip)]
@@ -136,6 +128,9 @@ pub enum Said<'a> {
     /// The process ends in the usual way.
     Ended,
 }
+
+/// What wakes a controller that waits for messages while there are launches in the ring; it is no message itself.
+pub const WAKE: u64 = 3;
 
 /// First words of what is said of calls.
 mod calls {

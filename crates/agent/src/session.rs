@@ -12,6 +12,7 @@ use crate::late::Waiting;
 use crate::link::{Link, LinkError};
 use crate::memory::Shared;
 use crate::message::{Asked, Gpu, Said, VERSION};
+use crate::ring::Entry;
 use crate::runtime::Runtime;
 use crate::table::Table;
 use crate::wrap;
@@ -60,6 +61,8 @@ pub struct Session {
     pub wrapped: Mutex<Vec<usize>>,
     active: AtomicBool,
     socket: RawFd,
+    /// Where the memory of the ring is, and how many bytes it has, if there is one.
+    ring: Option<(usize, usize)>,
     calls: AtomicU64,
     pub launches: AtomicU64,
     /// Launches that are followed to their end.
@@ -138,6 +141,10 @@ extern "C" fn in_child() {
     calls::obey(std::ptr::null_mut());
     // SAFETY: the child's copy, which is not used any more.
     unsafe { libc::close(session.socket) };
+    if let Some((start, len)) = session.ring {
+        // A signal's handler may have forked in the middle of an entry: that is not to be finished in the parent's memory.
+        Shared::replace(start, len);
+    }
     if session.hsa.get().is_none() {
         // It may use a GPU itself, and is then a process like any other.
         CURRENT.store(std::ptr::null_mut(), Ordering::Release);
@@ -176,9 +183,13 @@ impl Session {
             }
             other => return Err(LinkError::Message(format!("it does not welcome us: {other:?}"))),
         };
+        if wants.every_launch || wants.complete {
+            link.share_ring()?;
+        }
         Ok(Session {
             hsa: OnceLock::new(),
             socket: link.socket(),
+            ring: link.ring_memory(),
             link: Mutex::new(link),
             code: RwLock::default(),
             ledger,
@@ -294,30 +305,37 @@ impl Session {
         done.inspect_err(|error| self.lost(error)).ok()
     }
 
-    /// Tells of a launch that is over; where the controller wants that, comes back when the tools have heard of it.
-    pub fn completed(&self, slot: usize, number: u64, [start, end]: [u64; 2]) {
+    /// Tells of a launch, and goes on.
+    pub fn put(&self, entry: &Entry) {
         if !self.is_active() {
             return;
         }
-        let answer = self.wants.hold;
-        self.have_heard(&Said::Completed { slot, number, start, end, answer }, answer);
+        if let Err(error) = lock(&self.link).put(entry) {
+            self.lost(&error);
+        }
+    }
+
+    /// Tells of a launch that is over; where the controller wants that, comes back when the tools have heard of it.
+    pub fn completed(&self, slot: usize, number: u64, [start, end]: [u64; 2]) {
+        if !self.wants.hold {
+            self.put(&Entry::Completed { slot, number, start, end });
+        } else if self.is_active() {
+            self.have_heard(&Said::Completed { slot, number, start, end });
+        }
     }
 
     /// Tells of a launch that is about to begin, and comes back when the tools have heard of it.
     pub fn begins(&self, slot: usize, number: u64) {
         if self.is_active() {
-            self.have_heard(&Said::Begins { slot, number }, true);
+            self.have_heard(&Said::Begins { slot, number });
         }
     }
 
-    fn have_heard(&self, said: &Said, answer: bool) {
+    fn have_heard(&self, said: &Said) {
         let mut link = lock(&self.link);
-        let done = link.say(said, &[]).and_then(|()| match answer {
-            false => Ok(()),
-            true => match self.hear(&mut link)?.0 {
-                Asked::Heard {} => Ok(()),
-                other => Err(LinkError::Message(format!("it says {other:?} when told of a launch"))),
-            },
+        let done = link.say(said, &[]).and_then(|()| match self.hear(&mut link)?.0 {
+            Asked::Heard {} => Ok(()),
+            other => Err(LinkError::Message(format!("it says {other:?} when told of a launch"))),
         });
         if let Err(error) = done {
             self.lost(&error);

@@ -23,6 +23,7 @@
 //! | `library` | hooks that are LLVM IR |
 //! | `link` | the mock loader |
 //! | `program` | lifted code: functions, blocks, instructions |
+//! | `ring` | launches that a program's agent tells |
 //! | `stage` | launches that stop anywhere; one launch under many schedules |
 //! | `text` | annotated assembly |
 
@@ -44,6 +45,7 @@ mod link;
 mod object;
 mod observe;
 mod program;
+mod ring;
 mod stage;
 mod text;
 
@@ -77,6 +79,8 @@ mod core {
         PyBlock, PyBlocks, PyFrame, PyFunction, PyInstruction, PyInstructions, PyLoop, PyMir, PyOperand, PyProgram,
         PyRegister, counting_tree, flag_bits, instruction_columns, length_increments, may_not_return,
     };
+    #[pymodule_export]
+    use crate::ring::PyRing;
     #[pymodule_export]
     use crate::stage::PyStage;
     use pyo3::prelude::*;

@@ -107,48 +107,38 @@ class Watched:
         """Those of the kernel."""
         return self.toolset.tools
 
-    def tell(self, said: dict[str, Any], follow: bool) -> dict[str, Any]:
-        """Tells the tools of a launch; gives what it is to run, and its packet if that is changed."""
+    def launched(self, launch: AppLaunch) -> None:
+        """Tells the tools of a launch."""
+        self.toolset.launched(launch)
+        if self.object.process.hears_of_ends:
+            self.under_way[launch.number] = launch
+
+    def decide(self, said: dict[str, Any]) -> dict[str, Any]:
+        """Tells the tools of a launch that waits for them; gives what it is to run, and its packet if that is changed."""
         from .launches import AppLaunch, Fate, sizes
 
         packet = said["packet"]
-        grid, block = sizes(packet)
         possible = self.why is None
-        variant = "full" if possible and said.get("instrumented", True) else "original"
-        fate = Fate(variant, list(packet), said["message"] == "deciding", possible)
-        launch = AppLaunch(
-            self.name,
-            grid,
-            block,
-            number=said["number"],
-            gpu=self.object.gpu,
-            object=self.object,
-            packet=tuple(packet),
-            queue=said["queue"],
-            thread=said["thread"],
-            fate=fate,
-        )
-        self.toolset.launched(launch)
+        fate = Fate("full" if possible and said["instrumented"] else "original", list(packet), True, possible)
+        self.launched(AppLaunch.of(self, said["number"], said["queue"], said["thread"], tuple(packet), *sizes(packet), fate))
         fate.is_open = False
-        if follow:
-            self.under_way[launch.number] = launch
         return {"original": fate.variant == "original", "packet": None if fate.packet == packet else fate.packet}
 
-    def begins(self, said: dict[str, Any]) -> None:
+    def begins(self, number: int) -> None:
         """Tells the tools that a launch is about to begin."""
-        launch = self.under_way.get(said["number"])
+        launch = self.under_way.get(number)
         if launch is None:
-            raise WireError(f"the launch {said['number']} begins, and was not told of")
+            raise WireError(f"the launch {number} begins, and was not told of")
         self.toolset.begins(launch)
 
-    def completed(self, said: dict[str, Any]) -> None:
+    def completed(self, number: int, start: int, end: int) -> None:
         """Tells the tools that a launch is over."""
-        launch = self.under_way.pop(said["number"], None)
+        launch = self.under_way.pop(number, None)
         if launch is None:
-            raise WireError(f"the launch {said['number']} is over, and was not begun")
+            raise WireError(f"the launch {number} is over, and was not begun")
         self.known_over += 1
-        known = said["end"] != 0
-        launch.fate.start, launch.fate.end = (said["start"], said["end"]) if known else (None, None)
+        if end:
+            launch.fate.start, launch.fate.end = start, end
         self.toolset.completed(launch)
 
     def give_up(self) -> None:

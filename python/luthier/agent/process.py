@@ -21,6 +21,7 @@ from ..reports.as_json import plain
 from ..reports.report import Report
 from .app import App, read_memory
 from .functions import count
+from .hearing import Entry, Hearing
 from .loaded import COUNTERS, FAILED, NO_ROOM, Loaded, Made, Watched
 from .shared import Memory, Variables
 from .wire import RETURN, VERSION, Gone, Wire, WireError, close, too_many_files
@@ -37,6 +38,7 @@ class Process:
     def __init__(self, wire: Wire, wants: Wishes, welcomed: Callable[[], object]):
         """``welcomed`` is called when the process goes on."""
         self._wire, self._wants, self._welcomed = wire, wants, welcomed
+        self._hearing = Hearing(wire, self._tell)
         self.make_tools, self.hears_hip = wants.make_tools, wants.hip
         self.how = wants.how
         self.hears_of_ends, self.hears_launches = wants.complete, wants.every_launch
@@ -60,7 +62,8 @@ class Process:
         self.app: App | None = None
         self.gpus: list[dict[str, Any]] = []
         self.objects: dict[int, Loaded] = {}
-        self._by_slot: dict[int, Watched] = {}
+        #: Kernels of whose launches tools hear.
+        self.by_slot: dict[int, Watched] = {}
         #: The process waits for an answer, so that more can be asked of it.
         self._waits = False
         self._waiting = _Waiting(self)
@@ -78,7 +81,7 @@ class Process:
                 raise too_many_files()
             self._hello()
             self._welcomed()
-            while (heard := self._wire.hear()) is not None:
+            while self.given_up is None and (heard := self._hearing.next()) is not None:
                 self._take(*heard)
         except Gone:
             pass  # without notice, as it may at any time
@@ -88,7 +91,7 @@ class Process:
             self.trouble = self.trouble or FAILED
             self.failed(error)
         finally:
-            self._wire.close()
+            self._hearing.close()
             self._reader.close()
 
     def has_ended(self, seconds: float) -> bool:
@@ -132,6 +135,9 @@ class Process:
         message = said["message"]
         if message == "loaded" and len(files) == 1:
             self._loaded(said, files[0])
+            return
+        if message == "ring" and len(files) == 1:
+            self._hearing.take_ring(files[0])
             return
         close(files)
         act = getattr(self, f"_hear_{message}", None)
@@ -178,7 +184,7 @@ class Process:
         self._starting = False
 
     def _expect(self, *kinds: str) -> tuple[dict[str, Any], list[int]]:
-        heard = self._wire.hear()
+        heard = self._hearing.answer()
         if heard is None:
             raise Gone("the process has ended while something was asked of it")
         if heard[0]["message"] not in kinds:
@@ -229,33 +235,35 @@ class Process:
     def _hear_ended(self, _said: dict[str, Any]) -> None:
         self.ended = True
 
-    def _watched(self, said: dict[str, Any]) -> Watched:
-        watched = self._by_slot.get(said["slot"])
+    def watched(self, slot: int) -> Watched:
+        """The kernel whose launches are counted there, and of which tools hear."""
+        watched = self.by_slot.get(slot)
         if watched is None:
-            raise WireError(f"a launch of slot {said['slot']}, which no tool asked for")
+            raise WireError(f"a launch of slot {slot}, which no tool asked for")
         return watched
 
-    def _hear_launched(self, said: dict[str, Any]) -> None:
-        self._watched(said).tell(said, self._wants.complete)
+    def _tell(self, entries: list[Entry]) -> None:
+        """Tells the tools of launches that the process does not wait for."""
+        from .launches import hear_of
+
+        if self.given_up is None:
+            self._in_turn(hear_of, self, entries)
 
     def _hear_deciding(self, said: dict[str, Any]) -> None:
-        watched = self._watched(said)
+        watched = self.watched(said["slot"])
         with self._waiting:
-            answer = watched.tell(said, self._wants.complete)
+            answer = watched.decide(said)
         self._wire.say("run", **answer)
 
     def _hear_begins(self, said: dict[str, Any]) -> None:
         with self._waiting:
-            self._watched(said).begins(said)
+            self.watched(said["slot"]).begins(said["number"])
         self._wire.say("heard")
 
     def _hear_completed(self, said: dict[str, Any]) -> None:
-        watched = self._watched(said)
-        if not said["answer"]:
-            watched.completed(said)
-            return
+        watched = self.watched(said["slot"])
         with self._waiting:
-            watched.completed(said)
+            watched.completed(said["number"], said["start"], said["end"])
         self._wire.say("heard")
 
     def _hear_calling(self, said: dict[str, Any]) -> None:
@@ -302,10 +310,10 @@ class Process:
             watched, made = loaded.first_launch(said["kernel"], said["slot"], self._allocate)
         if made is None:
             if watched.hears:
-                self._by_slot[watched.slot] = watched
+                self.by_slot[watched.slot] = watched
             self._wire.say("original", heard=watched.hears, rules=watched.rules)
         elif self._use(watched, made):
-            self._by_slot[watched.slot] = watched
+            self.by_slot[watched.slot] = watched
 
     def _use(self, watched: Watched, made: Made) -> bool:
         """Hands an instrumented kernel over; whether it runs."""

@@ -16,7 +16,7 @@ from typing import Any
 from ..errors import LuthierError
 
 #: Both sides have to be of one version.
-VERSION = 11
+VERSION = 12
 _LONGEST = 64 << 10
 _MOST_FILES = 2
 _BESIDE = socket.CMSG_SPACE(_MOST_FILES * struct.calcsize("i"))
@@ -28,6 +28,7 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"))
 #: What the agent may say, with the types of its parts. Numbers have 64 bits, lists are of them.
 _SAID: dict[str, dict[str, type]] = {
     "hello": {"version": int, "functions": int, "pid": int, "parent": int, "program": str},
+    "ring": {},
     "runtime": {"gpus": list},
     "loaded": {
         "object": int, "executable": int, "gpu": dict, "number": int, "base": int, "start": int, "size": int, "uri": str,
@@ -35,10 +36,9 @@ _SAID: dict[str, dict[str, type]] = {
     "unloaded": {"object": int},
     "launch": {"object": int, "kernel": int, "slot": int},
     "left": {"object": int, "kernel": int, "slot": int},
-    "launched": {"slot": int, "number": int, "packet": list, "queue": int, "thread": int},
     "deciding": {"slot": int, "number": int, "packet": list, "queue": int, "thread": int, "instrumented": bool},
     "begins": {"slot": int, "number": int},
-    "completed": {"slot": int, "number": int, "start": int, "end": int, "answer": bool},
+    "completed": {"slot": int, "number": int, "start": int, "end": int},
     "contents": {},
     "allocated": {"address": int},
     "failed": {"reason": str},
@@ -48,6 +48,8 @@ _SAID: dict[str, dict[str, type]] = {
 
 #: First words of what is said of calls (crates/agent/src/message.rs); no JSON begins with their first bytes.
 _CALLING, _CALLED = 1, 2
+#: All of a message that only wakes.
+_WAKE = struct.pack("<Q", 3)
 GO, SKIP, RETURN = 1, 2, 3
 
 
@@ -118,6 +120,8 @@ class Wire:
             taken, files = files, []
             try:
                 data = self._room[:size]
+                if data == _WAKE:
+                    return {"message": "wake"}, taken
                 return (_of_a_call if data[0] in (_CALLING, _CALLED) else _checked)(data), taken
             except BaseException:
                 files = taken
@@ -127,11 +131,18 @@ class Wire:
 
     def has_ended(self, seconds: float) -> bool:
         """Whether the other side has ended, or does within ``seconds``. What it has said may not all be heard then."""
+        return self._polled(0, seconds)
+
+    def speaks(self, seconds: float) -> bool:
+        """Whether there is something to be heard, or is within ``seconds``: a message, or the end."""
+        return self._polled(select.POLLIN, seconds)
+
+    def _polled(self, events: int, seconds: float) -> bool:
         file = self._socket.fileno()
         if file < 0:
             return True
         poll = select.poll()
-        poll.register(file, 0)  # only for the end, not for what is said
+        poll.register(file, events)  # and for the end
         return bool(poll.poll(max(seconds, 0) * 1000))
 
     def leave(self) -> None:
