@@ -26,6 +26,7 @@ __all__ = [
     "Operand",
     "Program",
     "Register",
+    "Ring",
     "Session",
     "Stage",
     "TARGETS",
@@ -851,6 +852,29 @@ class Device:
         """One launch under ``most`` schedules at most: ``by`` is ``pct`` with a seed and a depth, ``order``, or ``preemptions``
         with their number. A workgroup that runs more than ``watchdog`` instructions is taken for endless. ``weak``: memory answers
         as weakly as caches let it, by seeds, for ``pct`` only. Memory is what it was afterwards."""
+
+@final
+class Ring:
+    """Launches that a program's agent tells while the program goes on. Another process writes there: ValueError for what no
+    agent writes."""
+
+    def __new__(cls, file: int) -> Ring:
+        """The memory in an agent's file, which may be closed then. OSError or ValueError where it is no such memory."""
+    @property
+    def room(self) -> int:
+        """How many entries there may be that were not taken."""
+    def take(
+        self, said: int, most: int
+    ) -> list[tuple[bool, int, int, int, int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
+        """Takes at most ``most`` entries before which the agent has said as many messages as ``said``: whether it is the end of
+        a launch, the kernel's slot and the launch's number; of a launch its queue and thread, its packet's 8 words, its grid
+        and its block, of an end the times at which the launch began and ended, in nanoseconds, and three empty tuples."""
+    def sleep(self, said: int) -> bool:
+        """From now on the next entry comes with a message that wakes; False, without that, if there is one to be taken."""
+    def wake(self) -> None:
+        """Entries come without a message again."""
+    def leave(self) -> None:
+        """Nothing is taken any more: the next entry comes with a message, for which there is no connection then."""
 
 @final
 class Session:

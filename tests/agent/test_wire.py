@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import random
@@ -14,30 +13,24 @@ import time
 
 import pytest
 import rocm
+from fake_agent import FUNCTIONS, HELLO, LAUNCH, LEDGER, LOADED, Agent, sealed
 
 import luthier as lt
 from luthier.agent import controller as controllers
 from luthier.agent.controller import LIBRARY, Controller
-from luthier.agent.functions import functions
 from luthier.agent.shared import Memory, Variables
 from luthier.agent.wire import VERSION
 
-FUNCTIONS = len(functions())
-HELLO = {"message": "hello", "version": VERSION, "functions": FUNCTIONS, "pid": 1, "parent": 1, "program": "test"}
-GPU = {"agent": 1, "name": "gfx90a"}
-LOADED = {
-    "message": "loaded", "object": 1, "executable": 1, "gpu": GPU, "number": 0, "base": 0, "start": 0, "size": 0, "uri": "x",
-}  # fmt: skip
-LAUNCH = {"message": "launch", "object": 1, "kernel": 0, "slot": 0}
 LEFT = {**LAUNCH, "message": "left"}
-LAUNCHED = {"message": "launched", "slot": 0, "number": 0, "packet": [0] * 8, "queue": 1, "thread": 1}
-DECIDING = {**LAUNCHED, "message": "deciding", "instrumented": True}
-COMPLETED = {"message": "completed", "slot": 0, "number": 0, "start": 0, "end": 0, "answer": False}
+DECIDING = {
+    "message": "deciding", "slot": 0, "number": 0, "packet": [0] * 8, "queue": 1, "thread": 1, "instrumented": True,
+}  # fmt: skip
+COMPLETED = {"message": "completed", "slot": 0, "number": 0, "start": 0, "end": 0}
+#: Not a message, but what has the controller look for launches.
+WAKE = struct.pack("<Q", 3)
 #: Call, function, thread, and the arguments' words; with the result, whether an answer is wanted, and how many words there are.
 CALLING = struct.pack("<13Q", 1, 0, 7, 1, 8, *[0] * 8)
 CALLED = struct.pack("<16Q", 2, 0, 7, 1, 0, 0, 8, 0, *[0] * 8)
-#: Two kernels' places, and that of launches of kernels that were not seen.
-LEDGER = bytes(96)
 
 
 class Quiet(lt.Tool):
@@ -58,45 +51,6 @@ def controller():
     assert LIBRARY.exists(), "`make driver` builds the agent, and so does `make setup`"
     with Controller(lambda: [Quiet()]) as made:
         yield made
-
-
-def sealed(contents):
-    """A file as agents make them."""
-    file = os.memfd_create("test", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.write(file, contents)
-    fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
-    return file
-
-
-class Agent:
-    """Says what it is told to."""
-
-    def __init__(self, controller):
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.settimeout(20)
-        known = len(controller.processes)
-        self.socket.connect(controller.path)
-        while len(controller.processes) == known:
-            time.sleep(0.001)
-        self.process = controller.processes[known]
-
-    def say(self, what, contents=None):
-        data = what if isinstance(what, bytes) else json.dumps(what).encode()
-        pieces = [] if contents is None else [contents]
-        if pieces and isinstance(what, dict) and what["message"] == "hello":
-            pieces.append(bytes(4 * FUNCTIONS))  # a word for each function
-        files = [sealed(piece) for piece in pieces]
-        try:
-            socket.send_fds(self.socket, [data], files)
-        finally:
-            for file in files:
-                os.close(file)
-
-    def trouble(self) -> str:
-        """Why the connection was ended."""
-        while self.socket.recv(1 << 16):
-            pass
-        return self.process.trouble
 
 
 def test_the_socket_is_this_users_alone_and_in_no_folder(controller):
@@ -126,9 +80,14 @@ def test_the_socket_is_this_users_alone_and_in_no_folder(controller):
         ([(HELLO, LEDGER), (LOADED, b"x"), (LOADED, b"x")], "loaded twice"),
         ([(HELLO, LEDGER), (LOADED, b"x"), ({**LAUNCH, "slot": 99}, None)], "which is not loaded"),
         ([(HELLO, LEDGER), (LOADED, b"x"), ({**LAUNCH, "slot": 2}, None)], "which is not loaded"),
-        ([(HELLO, LEDGER), ({**LAUNCHED, "packet": [1, 2]}, None)], "a packet of 2 words"),
-        ([(HELLO, LEDGER), ({**LAUNCHED, "packet": [1, -2]}, None)], "packet="),
-        ([(HELLO, LEDGER), (LAUNCHED, None)], "slot 0"),
+        ([(HELLO, LEDGER), ({**DECIDING, "packet": [1, 2]}, None)], "a packet of 2 words"),
+        ([(HELLO, LEDGER), ({**DECIDING, "packet": [1, -2]}, None)], "packet="),
+        ([(HELLO, LEDGER), (DECIDING, None)], "slot 0"),
+        ([(HELLO, LEDGER), (COMPLETED, None)], "slot 0"),
+        ([(HELLO, LEDGER), ({**COMPLETED, "answer": False}, None)], "has the parts"),
+        ([(HELLO, LEDGER), ({"message": "ring"}, None)], "when nothing was asked"),
+        ([(HELLO, LEDGER), (WAKE[:-1], None)], "no JSON"),
+        ([(WAKE, None)], "instead of hello"),
         ([(HELLO, LEDGER), (CALLING, None)], "which no tool asked for"),
         ([(HELLO, LEDGER), (CALLED, None)], "which no tool asked for"),
         ([(HELLO, LEDGER), (CALLING[:-1], None)], "no words of one: 103 bytes"),
@@ -285,11 +244,12 @@ def test_random_messages_end_their_connections_and_nothing_else(controller):
         LOADED,
         LAUNCH,
         LEFT,
-        LAUNCHED,
         DECIDING,
         COMPLETED,
         CALLING,
         CALLED,
+        WAKE,
+        {"message": "ring"},
         {"message": "ended"},
         {"message": "allocated", "address": 1},
     ]

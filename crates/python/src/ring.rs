@@ -23,7 +23,8 @@ const LEN: usize = 8 * (FIRST + WORDS * ENTRIES as usize);
 const LAUNCHED: u64 = 1;
 const COMPLETED: u64 = 2;
 
-/// This side of it; one thread uses it.
+/// Launches that a program's agent tells while the program goes on. Another process writes there: ValueError for what no
+/// agent writes.
 #[pyclass(name = "Ring", module = "luthier._core")]
 pub struct PyRing {
     memory: Memory,
@@ -32,17 +33,20 @@ pub struct PyRing {
 
 #[pymethods]
 impl PyRing {
-    #[classattr]
-    const ENTRIES: u64 = ENTRIES;
-    #[classattr]
-    const LAUNCHED: u64 = LAUNCHED;
-
     #[new]
     fn new(file: i32) -> PyResult<PyRing> {
         Ok(PyRing { memory: Memory::of_file(file)?, read: 0 })
     }
 
-    /// Takes at most `most` entries before which as many messages were said.
+    /// How many entries there may be that were not taken.
+    #[getter]
+    fn room(&self) -> u64 {
+        ENTRIES
+    }
+
+    /// Takes at most ``most`` entries before which the agent has said as many messages as ``said``: whether it is the end of
+    /// a launch, the kernel's slot and the launch's number; of a launch its queue and thread, its packet's 8 words, its grid
+    /// and its block, of an end the times at which the launch began and ended, in nanoseconds, and three empty tuples.
     fn take<'py>(&mut self, py: Python<'py>, said: u64, most: u64) -> PyResult<Bound<'py, PyList>> {
         let taken = PyList::empty(py);
         for _ in 0..self.unread()?.min(most) {
@@ -61,7 +65,7 @@ impl PyRing {
         Ok(taken)
     }
 
-    /// Says that this side sleeps until it gets a message; false if there is an entry to be taken.
+    /// From now on the next entry comes with a message that wakes; False, without that, if there is one to be taken.
     fn sleep(&self, said: u64) -> PyResult<bool> {
         let sleeps = self.memory.word(SLEEPS);
         sleeps.store(1, Ordering::SeqCst);
@@ -74,12 +78,12 @@ impl PyRing {
         Ok(false)
     }
 
-    /// It does not sleep any more.
+    /// Entries come without a message again.
     fn wake(&self) {
         self.memory.word(SLEEPS).store(0, Ordering::Relaxed);
     }
 
-    /// Nothing is taken any more: the next entry has the agent send a message, by which it learns that the connection has ended.
+    /// Nothing is taken any more: the next entry comes with a message, for which there is no connection then.
     fn leave(&self) {
         self.memory.word(SLEEPS).store(1, Ordering::SeqCst);
     }
@@ -96,8 +100,7 @@ impl PyRing {
     }
 }
 
-/// An entry's kind, slot and number; of a launch its queue and thread, packet, grid and block; of a launch's end when it began
-/// and ended, and three empty tuples.
+/// What [`PyRing::take`] makes of an entry.
 fn entry<'py>(py: Python<'py>, words: &[u64; WORDS]) -> PyResult<Bound<'py, PyTuple>> {
     let [kind, _, slot, number, first, second, packet @ .., _, _] = *words;
     let none = PyTuple::empty(py);
@@ -111,7 +114,7 @@ fn entry<'py>(py: Python<'py>, words: &[u64; WORDS]) -> PyResult<Bound<'py, PyTu
         COMPLETED => (none.clone(), none.clone(), none),
         _ => return Err(PyValueError::new_err(format!("a launch's entry is of no known kind: {kind}"))),
     };
-    (kind, slot, number, first, second, packet, grid, block).into_pyobject(py)
+    (kind == COMPLETED, slot, number, first, second, packet, grid, block).into_pyobject(py)
 }
 
 /// A mapping of the whole.

@@ -12,11 +12,11 @@ from .wire import Wire, WireError, close
 if TYPE_CHECKING:
     from .. import _core
 
-#: Kind, slot and number; of a launch its queue and thread, packet, grid and block, of a launch's end its times.
-Entry: TypeAlias = "tuple[int, int, int, int, int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]"
+#: What :meth:`_core.Ring.take` gives.
+Entry: TypeAlias = "tuple[bool, int, int, int, int, tuple[int, ...], tuple[int, ...], tuple[int, ...]]"
 
 #: Entries that are taken at a time. What else waits for the tools has its turn in between.
-_MOST = 64
+_MOST = 16
 #: Seconds in which more launches are waited for before the agent has to send a message with the next one.
 _LINGER = 0.001
 
@@ -86,7 +86,7 @@ class Hearing:
         """Tells of the launches before a message that has come, or all that there are at the end: no more than there is room
         for, since a process may go on that nothing is to be heard of any more."""
         if self._ring is not None:
-            for _ in range(self._ring.ENTRIES // _MOST):
+            for _ in range(self._ring.room // _MOST):
                 entries = self._take(self._ring)
                 if not entries:
                     break

@@ -20,17 +20,14 @@ _PACKET = struct.Struct("<HH3HH3IIIQQQQ")
 
 def hear_of(process: Process, entries: list[Entry]) -> None:
     """Tells the tools of a process of launches and of ends of launches, which the process does not wait for."""
-    from .. import _core
-
-    LAUNCHED = _core.Ring.LAUNCHED
-    for kind, slot, number, first, second, packet, grid, block in entries:
+    for is_end, slot, number, first, second, packet, grid, block in entries:
         watched = process.watched(slot)
-        if kind == LAUNCHED:
+        if is_end:
+            watched.completed(number, first, second)
+        else:
             is_possible = watched.why is None
             fate = Fate("full" if is_possible else "original", [], False, is_possible)
             watched.launched(AppLaunch.of(watched, number, first, second, packet, grid, block, fate))
-        else:
-            watched.completed(number, first, second)
         if process.given_up is not None:
             break  # a tool has not come back in time
 
