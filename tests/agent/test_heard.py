@@ -188,7 +188,9 @@ class Listens(lt.Tool):
 """
 
 
-def test_a_program_whose_controller_is_killed_says_so_and_goes_on(tmp_path):
+@pytest.mark.parametrize("more", [1000, 5000])
+def test_a_program_whose_controller_is_killed_says_so_and_goes_on(tmp_path, more):
+    """Be there room for the launches that follow or not."""
     mark, settings, end = (tmp_path / name for name in ("mark", "settings", "end"))
     (tmp_path / "tool.py").write_text(TOOL.format(mark=str(mark)))
     command = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a", "--tool", str(tmp_path / "tool.py")]
@@ -196,9 +198,13 @@ def test_a_program_whose_controller_is_killed_says_so_and_goes_on(tmp_path):
     script = f'. {settings}; exec "$0" goes_on'
     try:
         until(settings.exists, controller)
-        environment = {**rocm.ENVIRONMENT, "FILE": str(end)}
+        environment = {**rocm.ENVIRONMENT, "FILE": str(end), "LAUNCHES": str(more)}
         program = subprocess.Popen(
-            ["sh", "-c", script, str(rocm.hip("heard"))], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            ["sh", "-c", script, str(rocm.hip("heard"))],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         until(mark.exists, program)
         controller.kill()

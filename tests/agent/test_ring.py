@@ -19,6 +19,7 @@ import rocm
 from fake_agent import HELLO, LAUNCH, LEDGER, LOADED, Agent, sealed
 
 import luthier as lt
+from luthier import _core
 from luthier.agent import controller as controllers
 from luthier.agent.controller import LIBRARY, Controller
 
@@ -168,6 +169,24 @@ def test_a_message_waits_for_the_launches_before_it(controller):
     assert Slow.ended == [False] * 100 + [True] * 100
 
 
+def test_a_controller_does_not_sleep_while_there_is_a_launch_to_be_taken():
+    file = sealed(bytes(SIZE))
+    memory = memoryview(mmap.mmap(file, SIZE)).cast("Q")
+    ring = _core.Ring(file)
+    os.close(file)
+    assert ring.room == ROOM and ring.take(5, 9) == [] and ring.sleep(5) and memory[SLEEPS] == 1
+    ring.wake()
+    assert memory[SLEEPS] == 0
+    memory[FIRST], memory[FIRST + 1], memory[WRITTEN] = ENDS, 6, 1
+    # One behind a message that is still to come.
+    assert ring.take(5, 9) == [] and ring.sleep(5) and memory[SLEEPS] == 1
+    ring.wake()
+    assert not ring.sleep(6) and memory[SLEEPS] == 0
+    assert ring.take(6, 0) == [] and memory[READ] == 0
+    assert ring.take(6, 9) == [(True, 0, 0, 0, 0, (), (), ())] and memory[READ] == 1
+    assert ring.sleep(6) and memory[SLEEPS] == 1
+
+
 def test_what_was_told_is_heard_when_the_process_has_gone(controller):
     agent = Teller(controller)
     for number in range(ROOM):
@@ -195,6 +214,7 @@ def test_an_entry_that_no_agent_writes_ends_the_connection_with_a_reason(control
         agent.write(kind, *rest, said=said)
     agent.wake()
     assert why in agent.trouble()
+    until(lambda: agent.words[SLEEPS] == 1)  # with its next launch, an agent would learn of it
     after = Teller(controller)
     after.tell(BEGINS, 0, 77)
     until(lambda: Hears.heard and getattr(Hears.heard[-1], "number", None) == 77)
@@ -293,3 +313,14 @@ def test_random_entries_end_their_connections_and_nothing_else(controller):
     after = Teller(controller)
     after.tell(BEGINS, 0, 1 << 40)
     until(lambda: getattr(Hears.heard[-1], "number", None) == 1 << 40)
+
+
+def test_no_launch_is_left_while_the_controller_goes_to_sleep(controller):
+    """One at a time, about as far apart as the controller waits before it sleeps."""
+    source, agent = random.Random(2), Teller(controller)
+    for number in range(1500):
+        agent.tell(BEGINS, 0, number)
+        until(lambda number=number: len(Hears.heard) == number + 1)
+        pause = time.perf_counter() + source.uniform(0.0005, 0.0013)
+        while time.perf_counter() < pause:
+            pass

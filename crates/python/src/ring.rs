@@ -91,12 +91,12 @@ impl PyRing {
 
 impl PyRing {
     fn unread(&self) -> PyResult<u64> {
-        match self.memory.word(WRITTEN).load(Ordering::Acquire).wrapping_sub(self.read) {
-            unread @ 0..=ENTRIES => Ok(unread),
-            unread => {
-                Err(PyValueError::new_err(format!("there are {unread} launches in a memory that has room for {ENTRIES}")))
-            }
+        let unread = self.memory.word(WRITTEN).load(Ordering::Acquire).wrapping_sub(self.read);
+        if unread > ENTRIES {
+            let told = format!("there are {unread} launches in a memory that has room for {ENTRIES}");
+            return Err(PyValueError::new_err(told));
         }
+        Ok(unread)
     }
 }
 

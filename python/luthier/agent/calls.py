@@ -13,6 +13,7 @@ from .sites import Frame, Sites, Stack
 _INTEGERS = {"i8": "b", "u8": "B", "i16": "h", "u16": "H", "i32": "i", "u32": "I", "i64": "q", "u64": "Q", "bool": "?"}
 #: Of what is passed in place: HIP's dim3 and extent.
 _STRUCTURES = {"struct:12": "3I", "struct:24": "3Q"}
+_NO_STACK = Stack()
 
 
 class Memory(Protocol):
@@ -121,7 +122,7 @@ class Call:
     ):
         self._function, self._memory = function, memory
         #: What has led to the call; empty unless a tool has ``stacks = True``.
-        self.stack = Stack() if sites is None else sites.stack(stack)
+        self.stack = sites.stack(stack) if stack and sites is not None else _NO_STACK
         #: Counts the calls of the process that tools hear of.
         self.number = number
         #: The thread's number, as the kernel knows it.
