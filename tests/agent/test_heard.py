@@ -151,6 +151,29 @@ def test_a_child_that_is_forked_in_between_takes_nothing_away():
     assert tool.numbers("launch") == list(range(900)) and sorted(tool.numbers("end")) == list(range(900))
 
 
+def test_a_child_that_was_forked_before_it_used_a_gpu_tells_of_its_own_launches():
+    class Both(HearsEnds):
+        hip = ("hipMalloc",)  # so that the agent is there before the fork
+
+    tool = made(Both)
+    done = lt.trace([rocm.hip("devices"), "fork_before_use"], [tool], mock="gfx90a", env=rocm.ENVIRONMENT, capture=True)
+    assert done.status == 0, done.stderr
+    used = [p["pid"] for p in done.processes if p["objects"]]
+    assert len(used) == 2
+    for pid in used:
+        # HIP fills memory with a kernel of its own, which is not selected.
+        assert tool.numbers("launch", pid) == tool.numbers("end", pid) == [1]
+
+
+def test_launches_are_heard_of_when_the_runtime_is_started_again():
+    tool = made(HearsEnds)
+    environment = {**rocm.ENVIRONMENT, "MODULE": str(rocm.code_object("vecadd")), "LAUNCHES": "300", "ROUNDS": "3"}
+    done = lt.trace([rocm.host("dispatch")], [tool], mock="gfx90a", env=environment, capture=True)
+    assert done.status == 0 and done.stdout == "1024 elements, 0 packets\n" * 3, done.stderr
+    assert [k["launches"] for p in done.processes for o in p["objects"] for k in o["kernels"]] == [300] * 3
+    assert tool.numbers("launch") == list(range(900)) and sorted(tool.numbers("end")) == list(range(900))
+
+
 def test_two_processes_are_heard_at_a_time():
     tool = made(HearsEnds)
     program = rocm.hip("heard")

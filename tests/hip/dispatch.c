@@ -1,6 +1,6 @@
 // An HSA program: launches vecadd of a code object some times through a queue, each launch with a signal, and says how many
 // elements are right. With INTERCEPT, the path of intercepting.cpp's library, the queue is an
-// intercept queue of the program's own.
+// intercept queue of the program's own. With ROUNDS, it starts the runtime so many times, and shuts it down before the next one.
 #include "hsa_launch.h"
 
 #include <dlfcn.h>
@@ -8,7 +8,7 @@
 enum { COUNT = 1024 };
 static int seen;
 
-int main(void) {
+static void launches(void) {
     MUST(hsa_init());
     hsa_agent_t agent = a_gpu();
     hsa_executable_symbol_t kernel = load_kernel(agent, "vecadd.kd");
@@ -36,5 +36,13 @@ int main(void) {
     int right = 0;
     for (int i = 0; i < COUNT; i++) right += a[2][i] == 3 * i;
     printf("%d elements, %d packets\n", right, seen);
+}
+
+int main(void) {
+    int rounds = getenv("ROUNDS") ? atoi(getenv("ROUNDS")) : 1;
+    for (int round = 0; round < rounds; round++) {
+        if (round) MUST(hsa_shut_down());
+        launches();
+    }
     return 0;
 }
