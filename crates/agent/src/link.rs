@@ -45,8 +45,6 @@ const PATIENCE: Duration = Duration::from_micros(50);
 const SLEEPS: u32 = 64;
 /// Between two looks at whether there is room for an entry.
 const LOOK: Duration = Duration::from_micros(200);
-/// After so many entries it is looked whether the controller is still there.
-const BETWEEN_LOOKS: u64 = 256;
 
 pub struct Link {
     socket: OwnedFd,
@@ -126,7 +124,8 @@ impl Link {
         self.ring.as_ref().map(|ring| (ring.memory().start().expose_provenance(), ring.memory().len()))
     }
 
-    /// Tells of a launch: waits until there is room, and not for an answer.
+    /// Tells of a launch: waits until there is room, and not for an answer. That the controller has ended is noticed when it was
+    /// to be woken, or when there is no room any more.
     pub fn put(&mut self, entry: &Entry) -> Result<(), LinkError> {
         let Some(ring) = &mut self.ring else {
             return Err(LinkError::Message("it wants to hear of launches, and has not said so".into()));
@@ -134,10 +133,7 @@ impl Link {
         while !ring.has_room().map_err(LinkError::Message)? {
             ended_within(&self.socket, LOOK)?;
         }
-        if ring.put(entry, self.said) {
-            return self.send(&mut WAKE.to_le_bytes(), &[]);
-        }
-        if ring.written() % BETWEEN_LOOKS == 0 { ended_within(&self.socket, Duration::ZERO) } else { Ok(()) }
+        if ring.put(entry, self.said) { self.send(&mut WAKE.to_le_bytes(), &[]) } else { Ok(()) }
     }
 
     /// Says something, with files.

@@ -103,11 +103,6 @@ impl Ring {
         let sleeps = self.word(SLEEPS);
         sleeps.load(Ordering::Relaxed) != 0 && sleeps.swap(0, Ordering::SeqCst) != 0
     }
-
-    /// Entries that were written.
-    pub fn written(&self) -> u64 {
-        self.written
-    }
 }
 
 #[cfg(test)]
