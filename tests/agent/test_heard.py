@@ -158,11 +158,13 @@ def test_a_child_that_was_forked_before_it_used_a_gpu_tells_of_its_own_launches(
     tool = made(Both)
     done = lt.trace([rocm.hip("devices"), "fork_before_use"], [tool], mock="gfx90a", env=rocm.ENVIRONMENT, capture=True)
     assert done.status == 0, done.stderr
-    used = [p["pid"] for p in done.processes if p["objects"]]
-    assert len(used) == 2
-    for pid in used:
+    used = {p["pid"]: p["ended"] for p in done.processes if p["objects"]}
+    assert sorted(used.values()) == ["in the usual way", "without notice"]
+    for pid, ended in used.items():
         # HIP fills memory with a kernel of its own, which is not selected.
-        assert tool.numbers("launch", pid) == tool.numbers("end", pid) == [1]
+        assert tool.numbers("launch", pid) == [1]
+        # The child calls `_exit`, perhaps before the runtime has said that the launch is over.
+        assert tool.numbers("end", pid) in ([[1]] if ended == "in the usual way" else [[1], []])
 
 
 def test_launches_are_heard_of_when_the_runtime_is_started_again():
