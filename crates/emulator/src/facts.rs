@@ -80,6 +80,10 @@ pub struct Facts {
     pub lds: u32,
     /// SRAM-ECC is on, where a card may have it on or off.
     pub sramecc: bool,
+    /// How kernel descriptors are read.
+    described: descriptor::Generation,
+    /// Waves have 32 lanes, whatever a descriptor says.
+    only32: bool,
 }
 
 impl Facts {
@@ -100,6 +104,9 @@ impl Facts {
                 _ => 64 << 10,
             },
             sramecc: true,
+            // Every processor of TARGETS has a name that the loader knows.
+            described: descriptor::Generation::of(target.name()).unwrap_or(descriptor::Generation::Gfx90a),
+            only32: target.waves() == [Wave::W32],
         }
     }
 
@@ -118,11 +125,6 @@ impl Facts {
         self.target.generation()
     }
 
-    fn descriptor_generation(&self) -> descriptor::Generation {
-        // Every processor of TARGETS has a name that the loader knows.
-        descriptor::Generation::of(self.target.name()).unwrap_or(descriptor::Generation::Gfx90a)
-    }
-
     /// The processor in the wave size that a kernel's code is for.
     pub fn mode(&self, kernel: &KernelDescriptor) -> Mode {
         let wave = if self.lanes(kernel) == 32 { Wave::W32 } else { Wave::W64 };
@@ -131,7 +133,7 @@ impl Facts {
 
     /// Lanes of a kernel's waves.
     pub fn lanes(&self, kernel: &KernelDescriptor) -> u32 {
-        if self.target.waves() == [Wave::W32] { 32 } else { kernel.wavefront_size(self.descriptor_generation()) }
+        if self.only32 { 32 } else { kernel.wavefront_size(self.described) }
     }
 
     /// Bytes of scratch that a wave may have: what fits COMPUTE_TMPRING_SIZE.WAVESIZE, as LLVM's
@@ -158,7 +160,7 @@ impl Facts {
     /// The part of the arguments that the hardware puts into SGPRs, in bytes: what the length says, however large the
     /// descriptor says that the segment is, since zero means that it does not say.
     pub fn preloaded(&self, kernel: &KernelDescriptor) -> Range<usize> {
-        let range = kernel.preloaded_arguments(self.descriptor_generation()).unwrap_or_default();
+        let range = kernel.preloaded_arguments(self.described).unwrap_or_default();
         range.start as usize..range.end as usize
     }
 
@@ -174,7 +176,7 @@ impl Facts {
 
     /// The vector registers that a descriptor allocates, or that a wave may have.
     pub fn registers(&self, kernel: &KernelDescriptor) -> Limits {
-        let generation = self.descriptor_generation();
+        let generation = self.described;
         let total = kernel.vgpr_count(generation);
         let (vgprs, agprs, first_agpr) = match self.target {
             // A second file of the same size.

@@ -163,6 +163,8 @@ pub struct Program {
     shuffle: Option<Shuffle>,
     blocks: Vec<Entry>,
     by_place: HashMap<Place, u32>,
+    /// The last one that was looked up there: most waves begin at one place.
+    latest: Option<(Place, u32)>,
     /// Registers that the code which has run so far may have written.
     written: Registers,
 }
@@ -197,7 +199,7 @@ impl Program {
     pub fn new(code: Arc<Code>, epoch: u64) -> Program {
         let (blocks, by_place, written) = (Vec::new(), HashMap::new(), Registers::default());
         let (hot, shuffle) = hot();
-        Program { code, halts: Halts::default(), epoch, hot, shuffle, blocks, by_place, written }
+        Program { code, halts: Halts::default(), epoch, hot, shuffle, blocks, by_place, latest: None, written }
     }
 
     /// Runs a wave until it stops, for about `budget` instructions; gives the number that it did.
@@ -326,7 +328,11 @@ impl Program {
 
     /// The worker's number of the block that starts at a place.
     fn block_at(&mut self, w: &Wave, place: Place) -> Result<u32, Refusal> {
+        if let Some((_, at)) = self.latest.filter(|(latest, _)| *latest == place) {
+            return Ok(at);
+        }
         if let Some(&at) = self.by_place.get(&place) {
+            self.latest = Some((place, at));
             return Ok(at);
         }
         let block = self.code.block(w, place, self.epoch)?;

@@ -134,7 +134,8 @@ def _grid(grid: Any, blocks: Any, block: tuple[int, int, int]) -> tuple[int, int
 
 def warn_of_small_grid(launch: Launch) -> None:
     """A grid in workgroups, taken for one in work-items, runs a part of a single workgroup."""
-    if all(items >= size for items, size in zip(launch.grid, launch.block)):
+    (x, y, z), (in_x, in_y, in_z) = launch.grid, launch.block
+    if x >= in_x and y >= in_y and z >= in_z:
         return
     items, size = (" x ".join(map(str, s if s[1:] != (1, 1) else s[:1])) for s in (launch.grid, launch.block))
     warnings.warn(
