@@ -24,7 +24,7 @@ typedef void driver_settle(void);
 typedef void driver_reminder(void (*)(void));
 
 static driver_wait *sleep_until;
-static driver_signal *handler_begins, *changed, *destroyed, *made, *seen, *awaits;
+static driver_signal *handler_begins, *handler_refused, *changed, *destroyed, *made, *seen, *awaits;
 static driver_changes *changes;
 static driver_copies *copies;
 static driver_handled *handled;
@@ -44,6 +44,7 @@ static bool has_driver(void) {
     handled = (driver_handled *)dlsym(driver, "luthierHandled");
     handler_begins = (driver_signal *)dlsym(driver, "luthierHandlerBegins");
     handler_ends = (driver_handler_ends *)dlsym(driver, "luthierHandlerEnds");
+    handler_refused = (driver_signal *)dlsym(driver, "luthierHandlerRefused");
     settle = (driver_settle *)dlsym(driver, "luthierSettle");
     driver_reminder *reminder = (driver_reminder *)dlsym(driver, "luthierReminder");
     changed = (driver_signal *)dlsym(driver, "luthierChanged");
@@ -54,7 +55,7 @@ static bool has_driver(void) {
     awaits = (driver_signal *)dlsym(driver, "luthierAwaits");
     copies = (driver_copies *)dlsym(driver, "luthierCopies");
     poller = (driver_thread *)dlsym(driver, "luthierPoller");
-    if (!sleep_until || !handled || !handler_begins || !handler_ends || !changed || !destroyed || !changes || !made || !seen || !awaits || !copies || !poller || !settle ||
+    if (!sleep_until || !handled || !handler_begins || !handler_ends || !handler_refused || !changed || !destroyed || !changes || !made || !seen || !awaits || !copies || !poller || !settle ||
         !reminder)
         return false;
     reminder(remind);
@@ -167,10 +168,10 @@ int hsa_amd_signal_async_handler(signal_t signal, int condition, int64_t value, 
     uint64_t number = has_driver() ? handled(signal.handle, condition, value) : 0;
     struct handler *handler = number && run ? malloc(sizeof *handler) : NULL;
     if (handler) *handler = (struct handler){run, argument, number};
-    else if (number) handler_ends(number, false);
+    else if (number) handler_refused(number);
     int status = handler ? real(signal, condition, value, run_handler, handler) : real(signal, condition, value, run, argument);
     if (handler && status) {
-        handler_ends(number, false);
+        handler_refused(number);
         free(handler);
     }
     if (has_driver()) changed(signal.handle);

@@ -109,15 +109,13 @@ impl Handlers {
         Some(handler.signal)
     }
 
-    /// It has returned, or the runtime has refused it; the runtime calls it again or does not. Whether it has run.
-    pub fn ends(&self, number: u64, again: bool) -> bool {
+    /// It has returned, or the runtime has refused it; the runtime calls it again or does not.
+    pub fn ends(&self, number: u64, again: bool) {
         let mut all = self.lock();
-        let ran = all.handlers.get(&number).is_some_and(|handler| handler.runs);
         match all.handlers.get_mut(&number) {
             Some(handler) if again => handler.runs = false,
             _ => all.remove(number),
         }
-        ran
     }
 
     /// A signal is destroyed: those of its handlers that do not run are never called.

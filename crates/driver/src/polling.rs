@@ -30,6 +30,8 @@ const SOON: i64 = 200_000;
 /// How often at most.
 const TRIES: u32 = 8;
 const NO_TIMER: isize = -1;
+/// A thread that is yet to say its number.
+const CLAIMED: i64 = -1;
 
 const SLEEP: c_int = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
 const WAKE: c_int = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
@@ -172,6 +174,11 @@ struct Poller {
 }
 
 impl Poller {
+    /// Takes it for this thread, if it is no other's; the runtime starts two threads at a time.
+    fn claim(&self) -> bool {
+        self.thread.compare_exchange(0, CLAIMED, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
     /// Has the thread interrupted soon, a few times for each sleep: it may be outside of the runtime's code, or have waited for
     /// the processor.
     fn interrupt_soon(&self) {
@@ -257,7 +264,7 @@ pub fn poller_begins() {
         }
         CODE[0].store(start, Ordering::Relaxed);
         CODE[1].store(end, Ordering::Relaxed);
-        let Some(free) = POLLERS.iter().find(|one| one.thread.load(Ordering::Relaxed) == 0) else { return };
+        let Some(free) = POLLERS.iter().find(|one| one.claim()) else { return };
         free.clock.store(clock.into(), Ordering::Relaxed);
         free.used.store(0, Ordering::Relaxed);
         free.handles.store(false, Ordering::Relaxed);
@@ -318,7 +325,7 @@ pub fn poller_ends() {
 pub fn look() {
     for one in &POLLERS {
         let thread = one.thread.load(Ordering::Acquire);
-        if thread == 0 || one.pauses.load(Ordering::Acquire) || one.handles.load(Ordering::Acquire) {
+        if thread <= 0 || one.pauses.load(Ordering::Acquire) || one.handles.load(Ordering::Acquire) {
             continue;
         }
         let Some(now) = processor_time(one.clock.load(Ordering::Relaxed) as libc::clockid_t) else { continue };

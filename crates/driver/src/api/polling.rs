@@ -55,12 +55,18 @@ pub extern "C" fn luthierHandlerBegins(number: u64) {
     }
 }
 
-/// It has returned, or the runtime has refused it; the runtime calls it again or does not.
+/// It has returned; the runtime calls it again or does not.
 #[unsafe(no_mangle)]
 pub extern "C" fn luthierHandlerEnds(number: u64, again: c_int) {
-    if HANDLERS.ends(number, again != 0) {
-        polling::handles(false);
-    }
+    HANDLERS.ends(number, again != 0);
+    // Also of one that is not known any more, as its signal was destroyed when it was about to be called.
+    polling::handles(false);
+}
+
+/// The runtime has refused it.
+#[unsafe(no_mangle)]
+pub extern "C" fn luthierHandlerRefused(number: u64) {
+    HANDLERS.ends(number, false);
 }
 
 /// What has the runtime look for new handlers, which is called when it has lost one.
