@@ -23,7 +23,8 @@ impl Form<'_> {
         if enabled != all {
             masks.push(self.graph.node(Node::Lanes(enabled)));
         }
-        if !bound_zero && !(fetches && how.valid == all) {
+        let all_are_readable = fetches && how.valid == all;
+        if !bound_zero && !all_are_readable {
             masks.push(self.graph.node(Node::Readable(how)));
         }
         self.graph.narrowed = masks.into_iter().reduce(|a, b| self.graph.binary(Binary::And, a, b));
