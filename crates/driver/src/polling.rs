@@ -10,7 +10,7 @@
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicIsize, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::clock;
@@ -29,7 +29,7 @@ const POLLS: u64 = 20_000;
 const SOON: i64 = 200_000;
 /// How often at most.
 const TRIES: u32 = 8;
-const NO_TIMER: isize = -1;
+const NO_TIMER: c_int = -1;
 /// A thread that is yet to say its number.
 const CLAIMED: i64 = -1;
 
@@ -165,8 +165,8 @@ struct Poller {
     pauses: AtomicBool,
     /// It runs a handler of the program's.
     handles: AtomicBool,
-    /// What interrupts it soon after a sleep, or [`NO_TIMER`]. (C's null is a timer.)
-    timer: AtomicIsize,
+    /// What interrupts it soon after a sleep, or [`NO_TIMER`]: the kernel's number, as C's functions are in a library of their own where glibc is old.
+    timer: AtomicI32,
     /// The processor time that it had when it was let go last.
     let_go: AtomicU64,
     /// How often it may still be interrupted soon since then.
@@ -194,14 +194,7 @@ impl Poller {
         };
         if timer != NO_TIMER {
             // SAFETY: a timer of this thread's.
-            unsafe {
-                libc::timer_settime(
-                    std::ptr::without_provenance_mut(timer as usize),
-                    0,
-                    &raw const once,
-                    std::ptr::null_mut(),
-                )
-            };
+            unsafe { libc::syscall(libc::SYS_timer_settime, timer, 0, &raw const once, std::ptr::null::<c_void>()) };
         }
     }
 }
@@ -222,7 +215,7 @@ static POLLERS: [Poller; 4] = [const {
         used: AtomicU64::new(0),
         pauses: AtomicBool::new(false),
         handles: AtomicBool::new(false),
-        timer: AtomicIsize::new(NO_TIMER),
+        timer: AtomicI32::new(NO_TIMER),
         let_go: AtomicU64::new(0),
         tries: AtomicU32::new(0),
     }
@@ -277,16 +270,16 @@ pub fn poller_begins() {
 }
 
 /// A timer that interrupts a thread, or [`NO_TIMER`] if there is none to be had.
-fn timer_of(thread: i64) -> isize {
+fn timer_of(thread: i64) -> c_int {
     // SAFETY: fills in structures of ours.
     unsafe {
         let mut event: libc::sigevent = std::mem::zeroed();
         event.sigev_notify = libc::SIGEV_THREAD_ID;
         event.sigev_signo = interruption();
         event.sigev_notify_thread_id = thread as c_int;
-        let mut timer: libc::timer_t = std::ptr::null_mut();
-        let made = libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) == 0;
-        if made { timer.addr() as isize } else { NO_TIMER }
+        let mut timer: c_int = NO_TIMER;
+        let made = libc::syscall(libc::SYS_timer_create, libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) == 0;
+        if made { timer } else { NO_TIMER }
     }
 }
 
@@ -314,7 +307,7 @@ pub fn poller_ends() {
             let timer = one.timer.swap(NO_TIMER, Ordering::Relaxed);
             if timer != NO_TIMER {
                 // SAFETY: it is this thread's, and stands nowhere any more.
-                unsafe { libc::timer_delete(std::ptr::without_provenance_mut(timer as usize)) };
+                unsafe { libc::syscall(libc::SYS_timer_delete, timer) };
             }
             one.thread.store(0, Ordering::Release);
         }
