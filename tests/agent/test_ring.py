@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import pytest
 import rocm
-from fake_agent import HELLO, LAUNCH, LEDGER, LOADED, Agent, sealed
+from fake_agent import HELLO, LAUNCH, LEDGER, LOADED, Agent, join, sealed
 
 import luthier as lt
 from luthier import _core
@@ -305,9 +305,7 @@ def test_random_entries_end_their_connections_and_nothing_else(controller):
         except ConnectionError:
             pass
         agent.socket.close()
-    for thread in controller._threads:
-        thread.join(20)
-        assert not thread.is_alive()
+    join(controller)
     assert any(process.trouble for process in controller.processes)
     assert all(process.error is None for process in controller.processes)
     after = Teller(controller)

@@ -13,7 +13,7 @@ import time
 
 import pytest
 import rocm
-from fake_agent import FUNCTIONS, HELLO, LAUNCH, LEDGER, LOADED, Agent, sealed
+from fake_agent import FUNCTIONS, HELLO, LAUNCH, LEDGER, LOADED, Agent, join, sealed
 
 import luthier as lt
 from luthier.agent import controller as controllers
@@ -185,8 +185,7 @@ def test_a_process_that_ends_while_it_is_asked_has_ended_without_notice(controll
     agent.say({**LAUNCH, "kernel": lt.CodeObject.open(rocm.code_object("vecadd")).core.symbol("vecadd.kd")["address"]})
     assert json.loads(agent.socket.recv(1 << 16))["message"] == "allocate"
     agent.socket.close()
-    for thread in controller._threads:
-        thread.join(20)
+    join(controller)
     assert agent.process.trouble is None and agent.process.result()["ended"] == "without notice"
 
 
@@ -267,9 +266,7 @@ def test_random_messages_end_their_connections_and_nothing_else(controller):
         except ConnectionError:
             pass
         agent.socket.close()
-    for thread in controller._threads:
-        thread.join(20)
-        assert not thread.is_alive()
+    join(controller)
     del agent
     assert len(os.listdir("/proc/self/fd")) <= files + 2 * sum(len(p.objects) + 2 for p in controller.processes)
     after = Agent(controller)

@@ -31,6 +31,13 @@ def sealed(contents):
     return file
 
 
+def join(controller):
+    """Waits until the controller has done with all processes that have connected."""
+    for thread in controller._threads:
+        thread.join(20)
+        assert not thread.is_alive()
+
+
 class Agent:
     """Says what it is told to."""
 

@@ -236,7 +236,7 @@ class Process:
         self.ended = True
 
     def watched(self, slot: int) -> Watched:
-        """The kernel whose launches are counted there, and of which tools hear."""
+        """Gives the kernel of a slot of the ledger. A WireError: no tool asked for its launches."""
         watched = self.by_slot.get(slot)
         if watched is None:
             raise WireError(f"a launch of slot {slot}, which no tool asked for")
