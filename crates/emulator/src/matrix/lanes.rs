@@ -17,20 +17,35 @@ pub unsafe trait Lanes {
     unsafe fn load(from: *const f32) -> Self::Float;
     unsafe fn load_int(from: *const i32) -> Self::Int;
     unsafe fn store(to: *mut u32, x: Self::Float);
+    unsafe fn store_int(to: *mut i32, x: Self::Int);
     unsafe fn all(x: f32) -> Self::Float;
     unsafe fn all_int(x: i32) -> Self::Int;
     unsafe fn multiply(x: Self::Float, y: Self::Float) -> Self::Float;
     unsafe fn add_float(x: Self::Float, y: Self::Float) -> Self::Float;
+    /// With one rounding.
+    unsafe fn multiply_add(x: Self::Float, y: Self::Float, z: Self::Float) -> Self::Float;
     /// Towards zero.
     unsafe fn whole(x: Self::Float) -> Self::Int;
+    /// Towards minus infinity.
+    unsafe fn floor_whole(x: Self::Float) -> Self::Int;
+    unsafe fn singles_of_ints(x: Self::Int) -> Self::Float;
     unsafe fn as_float(bits: Self::Int) -> Self::Float;
     unsafe fn as_int(x: Self::Float) -> Self::Int;
     unsafe fn add(x: Self::Int, y: Self::Int) -> Self::Int;
     unsafe fn sub(x: Self::Int, y: Self::Int) -> Self::Int;
     unsafe fn max(x: Self::Int, y: Self::Int) -> Self::Int;
     unsafe fn and(x: Self::Int, y: Self::Int) -> Self::Int;
+    unsafe fn up(x: Self::Int, bits: u32) -> Self::Int;
+    /// As unsigned numbers.
+    unsafe fn down(x: Self::Int, bits: u32) -> Self::Int;
     unsafe fn up23(x: Self::Int) -> Self::Int;
     unsafe fn down23(x: Self::Int) -> Self::Int;
+    unsafe fn xor(x: Self::Int, y: Self::Int) -> Self::Int;
+    unsafe fn xor3(x: Self::Int, y: Self::Int, z: Self::Int) -> Self::Int;
+    /// All ones where the first bit is set.
+    unsafe fn signs(x: Self::Int) -> Self::Int;
+    /// Each lane with its own number of bits less, and its sign; of 32 bits and more the sign remains.
+    unsafe fn down_each(x: Self::Int, bits: Self::Int) -> Self::Int;
     /// Zero in those lanes in which `x` is less than `y`.
     unsafe fn zero_where_less(x: Self::Int, y: Self::Int, from: Self::Float) -> Self::Float;
     /// Whether `x` is more than `y` in some lane.
@@ -85,15 +100,27 @@ unsafe impl Lanes for Avx512 {
         fn all_int(x: i32) -> __m512i { _mm512_set1_epi32(x) }
         fn multiply(x: __m512, y: __m512) -> __m512 { _mm512_mul_ps(x, y) }
         fn add_float(x: __m512, y: __m512) -> __m512 { _mm512_add_ps(x, y) }
+        fn multiply_add(x: __m512, y: __m512, z: __m512) -> __m512 { _mm512_fmadd_ps(x, y, z) }
         fn whole(x: __m512) -> __m512i { _mm512_cvttps_epi32(x) }
+        fn floor_whole(x: __m512) -> __m512i {
+            _mm512_cvt_roundps_epi32::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(x)
+        }
+        fn singles_of_ints(x: __m512i) -> __m512 { _mm512_cvtepi32_ps(x) }
         fn as_float(bits: __m512i) -> __m512 { _mm512_castsi512_ps(bits) }
         fn as_int(x: __m512) -> __m512i { _mm512_castps_si512(x) }
         fn add(x: __m512i, y: __m512i) -> __m512i { _mm512_add_epi32(x, y) }
         fn sub(x: __m512i, y: __m512i) -> __m512i { _mm512_sub_epi32(x, y) }
         fn max(x: __m512i, y: __m512i) -> __m512i { _mm512_max_epi32(x, y) }
         fn and(x: __m512i, y: __m512i) -> __m512i { _mm512_and_si512(x, y) }
+        fn store_int(to: *mut i32, x: __m512i) -> () { _mm512_storeu_epi32(to, x) }
+        fn up(x: __m512i, bits: u32) -> __m512i { _mm512_sll_epi32(x, _mm_cvtsi32_si128(bits as i32)) }
+        fn down(x: __m512i, bits: u32) -> __m512i { _mm512_srl_epi32(x, _mm_cvtsi32_si128(bits as i32)) }
         fn up23(x: __m512i) -> __m512i { _mm512_slli_epi32::<23>(x) }
         fn down23(x: __m512i) -> __m512i { _mm512_srli_epi32::<23>(x) }
+        fn xor(x: __m512i, y: __m512i) -> __m512i { _mm512_xor_si512(x, y) }
+        fn xor3(x: __m512i, y: __m512i, z: __m512i) -> __m512i { _mm512_ternarylogic_epi32::<0x96>(x, y, z) }
+        fn signs(x: __m512i) -> __m512i { _mm512_srai_epi32::<31>(x) }
+        fn down_each(x: __m512i, bits: __m512i) -> __m512i { _mm512_srav_epi32(x, bits) }
         fn zero_where_less(x: __m512i, y: __m512i, from: __m512) -> __m512 {
             _mm512_maskz_mov_ps(_mm512_cmpge_epi32_mask(x, y), from)
         }
@@ -126,7 +153,7 @@ unsafe impl Lanes for Avx512 {
     }
 }
 
-// SAFETY: every method is one of AVX2.
+// SAFETY: every method is one of AVX2 or FMA.
 unsafe impl Lanes for Avx2 {
     const N: usize = 8;
     type Float = __m256;
@@ -141,15 +168,25 @@ unsafe impl Lanes for Avx2 {
         fn all_int(x: i32) -> __m256i { _mm256_set1_epi32(x) }
         fn multiply(x: __m256, y: __m256) -> __m256 { _mm256_mul_ps(x, y) }
         fn add_float(x: __m256, y: __m256) -> __m256 { _mm256_add_ps(x, y) }
+        fn multiply_add(x: __m256, y: __m256, z: __m256) -> __m256 { _mm256_fmadd_ps(x, y, z) }
         fn whole(x: __m256) -> __m256i { _mm256_cvttps_epi32(x) }
+        fn floor_whole(x: __m256) -> __m256i { _mm256_cvttps_epi32(_mm256_floor_ps(x)) }
+        fn singles_of_ints(x: __m256i) -> __m256 { _mm256_cvtepi32_ps(x) }
         fn as_float(bits: __m256i) -> __m256 { _mm256_castsi256_ps(bits) }
         fn as_int(x: __m256) -> __m256i { _mm256_castps_si256(x) }
         fn add(x: __m256i, y: __m256i) -> __m256i { _mm256_add_epi32(x, y) }
         fn sub(x: __m256i, y: __m256i) -> __m256i { _mm256_sub_epi32(x, y) }
         fn max(x: __m256i, y: __m256i) -> __m256i { _mm256_max_epi32(x, y) }
         fn and(x: __m256i, y: __m256i) -> __m256i { _mm256_and_si256(x, y) }
+        fn store_int(to: *mut i32, x: __m256i) -> () { _mm256_storeu_si256(to.cast(), x) }
+        fn up(x: __m256i, bits: u32) -> __m256i { _mm256_sll_epi32(x, _mm_cvtsi32_si128(bits as i32)) }
+        fn down(x: __m256i, bits: u32) -> __m256i { _mm256_srl_epi32(x, _mm_cvtsi32_si128(bits as i32)) }
         fn up23(x: __m256i) -> __m256i { _mm256_slli_epi32::<23>(x) }
         fn down23(x: __m256i) -> __m256i { _mm256_srli_epi32::<23>(x) }
+        fn xor(x: __m256i, y: __m256i) -> __m256i { _mm256_xor_si256(x, y) }
+        fn xor3(x: __m256i, y: __m256i, z: __m256i) -> __m256i { _mm256_xor_si256(x, _mm256_xor_si256(y, z)) }
+        fn signs(x: __m256i) -> __m256i { _mm256_srai_epi32::<31>(x) }
+        fn down_each(x: __m256i, bits: __m256i) -> __m256i { _mm256_srav_epi32(x, bits) }
         fn zero_where_less(x: __m256i, y: __m256i, from: __m256) -> __m256 {
             _mm256_andnot_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(y, x)), from)
         }

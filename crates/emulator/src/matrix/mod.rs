@@ -30,6 +30,7 @@ use luthier_isa::op::Op as IsaOp;
 
 mod accumulate;
 mod aligned;
+mod chain;
 mod dense;
 mod double;
 mod elements;

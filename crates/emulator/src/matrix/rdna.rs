@@ -11,6 +11,7 @@
 //! 16-bit elements have, and bytes (see [`super::wmma`]). Nor have the sums of `v_swmmac`, which are
 //! taken for those of WMMA with other rows of B.
 
+use super::chain;
 use super::layout::{self, Place, is_rdna3};
 use super::wmma::SIZE;
 use crate::fp::dot::{Factor, Parts, Rdna3, Rdna4, Result, Unit, exact, left, product, take};
@@ -20,7 +21,36 @@ use crate::wave::Wave;
 /// The bits of C and of the result, by row and column.
 pub(super) type Bits = [[u32; SIZE]; SIZE];
 
-/// Rows of A, or columns of B: `K` elements of each, by k.
+/// Rows of A, or columns of B: `K` elements of each, by k, where they are in registers.
+pub(super) struct Elements<'a, const K: usize> {
+    pub words: [&'a [u32; SIZE]; K],
+    /// How far up in their words they are.
+    pub shift: [u32; K],
+    /// The sign bit where an element's sign is to be changed.
+    pub sign: [u32; K],
+}
+
+/// The elements at their places, some of them with the other sign.
+#[inline(always)]
+fn elements<'a, F: Factor, const K: usize>(
+    w: &'a Wave,
+    op: &Op,
+    source: usize,
+    place: impl Fn(usize) -> Place,
+    flipped: impl Fn(usize) -> bool,
+) -> Elements<'a, K> {
+    let mut out = Elements { words: [&[0; SIZE]; K], shift: [0; K], sign: [0; K] };
+    let per_word = 32 / F::BITS as usize;
+    for k in 0..K {
+        let (part, at) = place(k);
+        out.words[k] = w.row(op.src[source] + (at / per_word) as u16).0[SIZE * part..].first_chunk().expect("a part");
+        out.shift[k] = F::BITS * (at % per_word) as u32;
+        out.sign[k] = if flipped(k) { F::MAGNITUDE + 1 } else { 0 };
+    }
+    out
+}
+
+/// The same taken apart.
 struct Taken<const K: usize> {
     significand: [[i32; SIZE]; K],
     exponent: [[i32; SIZE]; K],
@@ -30,16 +60,9 @@ struct Taken<const K: usize> {
     special: [u32; SIZE],
 }
 
-/// The elements at their places, some of them with the other sign, made into parts by `parts`.
+/// What `parts` makes of the codes of `F`s.
 #[inline(always)]
-fn elements<F: Factor, const K: usize>(
-    w: &Wave,
-    op: &Op,
-    source: usize,
-    place: impl Fn(usize) -> Place,
-    flipped: impl Fn(usize) -> bool,
-    parts: impl Fn(u32) -> Parts,
-) -> Taken<K> {
+fn taken<F: Factor, const K: usize>(elements: &Elements<K>, parts: impl Fn(u32) -> Parts) -> Taken<K> {
     let mut out = Taken {
         significand: [[0; SIZE]; K],
         exponent: [[0; SIZE]; K],
@@ -47,12 +70,8 @@ fn elements<F: Factor, const K: usize>(
         code: [[0; SIZE]; K],
         special: [0; SIZE],
     };
-    let per_word = 32 / F::BITS as usize;
     for k in 0..K {
-        let (part, at) = place(k);
-        let sign = if flipped(k) { F::MAGNITUDE + 1 } else { 0 };
-        let shift = F::BITS * (at % per_word) as u32;
-        let words = &w.row(op.src[source] + (at / per_word) as u16).0[SIZE * part..][..SIZE];
+        let (words, shift, sign) = (elements.words[k], elements.shift[k], elements.sign[k]);
         for i in 0..SIZE {
             let code = (words[i] >> shift & (F::MAGNITUDE << 1 | 1)) ^ sign;
             let parts = parts(code);
@@ -74,7 +93,7 @@ impl<const K: usize> Taken<K> {
 }
 
 /// Rows that are computed side by side, so that the processor need not wait for one step to begin the next.
-const ROWS: usize = 4;
+pub(super) const ROWS: usize = 4;
 
 /// The products of rows of A with the rows of B that `met` names are added to those rows of `c`, `N` in a step.
 #[inline(always)]
@@ -133,6 +152,56 @@ fn rows_of<
     }
 }
 
+/// Every `step`th row of a matrix.
+#[derive(Clone, Copy)]
+pub(super) struct Rows {
+    first: usize,
+    step: usize,
+}
+
+impl Rows {
+    const ALL: Rows = Rows { first: 0, step: 1 };
+
+    /// The first rows of those that are computed side by side.
+    #[inline(always)]
+    pub fn groups(self) -> impl Iterator<Item = usize> {
+        (self.first..SIZE).step_by(ROWS * self.step)
+    }
+    #[inline(always)]
+    pub fn group(self, first: usize) -> [usize; ROWS] {
+        std::array::from_fn(|r| (first + r * self.step) % SIZE)
+    }
+}
+
+/// The same for all rows that are asked for, by vectors where that is possible.
+#[inline(always)]
+fn add<
+    U: Unit,
+    A: Factor,
+    B: Factor,
+    R: Result,
+    const KA: usize,
+    const KB: usize,
+    const GROUP: usize,
+    const N: usize,
+>(
+    a: &Elements<KA>,
+    b: &Elements<KB>,
+    rows: Rows,
+    met: impl Fn(usize, usize) -> usize,
+    saturates: bool,
+    c: &mut Bits,
+) {
+    if R::IS_F32 && chain::add::<U, A, B, KA, KB, GROUP, N>(a, b, rows, &met, c) {
+        return;
+    }
+    let a = taken::<A, KA>(a, |code| left::<A, B>(take::<U, A>(code)));
+    let b = taken::<B, KB>(b, take::<U, B>);
+    for first in rows.groups() {
+        rows_of::<U, A, B, R, KA, KB, GROUP, N>(&a, &b, rows.group(first), &met, saturates, c);
+    }
+}
+
 /// Whether all parts of a wave of RDNA3 have the same A and B.
 #[inline(always)]
 fn parts_agree(w: &Wave, op: &Op, registers: u16) -> bool {
@@ -157,12 +226,10 @@ fn rdna3<T: Factor, R: Result>(w: &Wave, op: &Op, flipped: impl Fn(usize, usize)
     let parts = if parts_agree(w, op, 8) { 1 } else { w.lanes() as usize / SIZE };
     for part in 0..parts {
         let place = |k| (part, k);
-        let a = elements::<T, SIZE>(w, op, 0, place, |k| flipped(0, k), |code| left::<T, T>(take::<Rdna3, T>(code)));
-        let b = elements::<T, SIZE>(w, op, 1, place, |k| flipped(1, k), take::<Rdna3, T>);
-        for row in (part..SIZE).step_by(ROWS * parts) {
-            let rows = std::array::from_fn(|r| row + r * parts);
-            rows_of::<Rdna3, T, T, R, SIZE, SIZE, 2, 2>(&a, &b, rows, |_, k| k, w.mode.fp16_ovfl(), c);
-        }
+        let a = elements::<T, SIZE>(w, op, 0, place, |k| flipped(0, k));
+        let b = elements::<T, SIZE>(w, op, 1, place, |k| flipped(1, k));
+        let rows = Rows { first: part, step: parts };
+        add::<Rdna3, T, T, R, SIZE, SIZE, 2, 2>(&a, &b, rows, |_, k| k, w.mode.fp16_ovfl(), c);
     }
 }
 
@@ -175,12 +242,9 @@ fn rdna4<A: Factor, B: Factor, R: Result, const GROUP: usize, const N: usize>(
     c: &mut Bits,
 ) {
     let place = |k| layout::dense(w, A::BITS as usize, SIZE, k);
-    let a = elements::<A, SIZE>(w, op, 0, place, |k| flipped(0, k), |code| left::<A, B>(take::<Rdna4, A>(code)));
-    let b = elements::<B, SIZE>(w, op, 1, place, |k| flipped(1, k), take::<Rdna4, B>);
-    for row in (0..SIZE).step_by(ROWS) {
-        let rows = std::array::from_fn(|r| row + r);
-        rows_of::<Rdna4, A, B, R, SIZE, SIZE, GROUP, N>(&a, &b, rows, |_, k| k, w.mode.fp16_ovfl(), c);
-    }
+    let a = elements::<A, SIZE>(w, op, 0, place, |k| flipped(0, k));
+    let b = elements::<B, SIZE>(w, op, 1, place, |k| flipped(1, k));
+    add::<Rdna4, A, B, R, SIZE, SIZE, GROUP, N>(&a, &b, Rows::ALL, |_, k| k, w.mode.fp16_ovfl(), c);
 }
 
 /// A * B + `c`, of 16-bit elements.
@@ -214,11 +278,8 @@ pub(super) fn sparse<A: Factor, B: Factor, R: Result, const GROUP: usize, const 
 ) {
     let bits = A::BITS as usize;
     let dense = |k| layout::dense(w, bits, SIZE, k);
-    let a = elements::<A, SIZE>(w, op, 0, dense, flipped, |code| left::<A, B>(take::<Rdna4, A>(code)));
+    let a = elements::<A, SIZE>(w, op, 0, dense, flipped);
     let spread = |k| layout::sparse(w, bits, SPARSE_ROWS, k);
-    let b = elements::<B, SPARSE_ROWS>(w, op, 1, spread, |_| false, take::<Rdna4, B>);
-    for row in (0..SIZE).step_by(ROWS) {
-        let rows = std::array::from_fn(|r| row + r);
-        rows_of::<Rdna4, A, B, R, SIZE, SPARSE_ROWS, GROUP, N>(&a, &b, rows, &met, w.mode.fp16_ovfl(), c);
-    }
+    let b = elements::<B, SPARSE_ROWS>(w, op, 1, spread, |_| false);
+    add::<Rdna4, A, B, R, SIZE, SPARSE_ROWS, GROUP, N>(&a, &b, Rows::ALL, met, w.mode.fp16_ovfl(), c);
 }

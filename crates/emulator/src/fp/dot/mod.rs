@@ -40,7 +40,7 @@ mod sum;
 
 pub use exact::exact;
 pub use result::{Result, Single};
-pub use sum::{Parts, Rdna3, Rdna4, Unit, left, product, take};
+pub use sum::{BELOW_PRODUCT, Parts, Rdna3, Rdna4, Unit, left, product, take};
 
 /// A format of factors: a sign, an exponent, a fraction.
 pub trait Factor {

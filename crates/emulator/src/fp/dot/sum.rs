@@ -5,7 +5,7 @@ use super::{Factor, Result};
 /// Less than the exponents of any product; of two of them, too.
 pub(super) const NOTHING: i32 = -1000;
 /// Places of a product below the sum of its factors' exponents, and of an addend below its leading one.
-const BELOW_PRODUCT: i32 = 24;
+pub const BELOW_PRODUCT: i32 = 24;
 const BELOW_ADDEND: i32 = 26;
 
 /// A factor, or a product.
