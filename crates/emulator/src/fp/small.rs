@@ -93,6 +93,7 @@ impl Small {
     }
     /// The magnitudes of infinity, and of the first NaN; beyond all where there is none. (Not of FNUZ, whose NaN is that of
     /// the sign.)
+    #[inline(always)]
     pub const fn specials(self) -> (u32, u32) {
         match self.top {
             Top::Ieee => (self.largest() + 1, self.largest() + 2),
@@ -103,6 +104,7 @@ impl Small {
     const fn least_exponent(self) -> i32 {
         1 - self.bias
     }
+    #[inline(always)]
     pub const fn is_nan(self, code: u32) -> bool {
         match self.top {
             Top::Ieee => code & self.magnitudes() > self.largest() + 1,
@@ -144,6 +146,19 @@ impl Small {
     /// To f32, exact.
     pub fn to_f32(self, code: u32) -> f32 {
         f32::from_bits(self.widen(code, soft::F32, Some(0)) as u32)
+    }
+
+    /// The same without branches, so that loops over lanes vectorise: an f32 has the same fields, but for the width of the
+    /// exponent and its bias.
+    #[inline(always)]
+    pub fn number(self, code: u32) -> f32 {
+        let magnitude = code & self.magnitudes();
+        let rebias = f32::from_bits(((254 - self.bias) as u32) << 23);
+        let number = (f32::from_bits(magnitude << (23 - self.fraction)) * rebias).to_bits();
+        let (infinity, nan) = self.specials();
+        let number = if magnitude == infinity { 0x7f80_0000 } else { number };
+        let number = if self.is_nan(code) | (magnitude >= nan) { 0x7fc0_0000 } else { number };
+        f32::from_bits(number | (code & self.sign_bit()) << (32 - self.bits()))
     }
 
     /// The number times 2^`scale` in a wider format, to nearest even. Denormals are kept.
@@ -261,6 +276,7 @@ mod tests {
         for f in ALL {
             for code in 0..1 << f.bits() {
                 let wide = f.to_f32(code);
+                assert_eq!(f.number(code).to_bits(), wide.to_bits(), "{f:?} {code:#x}");
                 if f.is_nan(code) {
                     assert!(wide.is_nan(), "{f:?} {code:#x}");
                     assert!(f.is_nan(f.from_f32(wide.to_bits(), true)), "{f:?} {code:#x}");

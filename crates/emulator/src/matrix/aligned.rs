@@ -202,8 +202,9 @@ mod vectors {
             let mut rounded = products;
             for half in 0..2 {
                 let accumulator = L::floor(L::multiply_double(c[half], units[half]));
-                let accumulator = L::multiply_double(accumulator, L::all_double(256.0));
-                let kept = L::floor_to_32_bits(L::add_double(products[half], accumulator));
+                // Whole numbers of 39 bits at most: nothing is rounded.
+                let sum = L::multiply_add_double(accumulator, L::all_double(256.0), products[half]);
+                let kept = L::floor_to_32_bits(sum);
                 rounded[half] = L::multiply_double(kept, L::complement(2 * 1023 - 8, units[half]));
             }
             // No zero is negative.

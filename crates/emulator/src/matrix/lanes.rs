@@ -60,6 +60,8 @@ pub unsafe trait Lanes {
     unsafe fn complement(sum: i64, x: Self::Double) -> Self::Double;
     unsafe fn multiply_double(x: Self::Double, y: Self::Double) -> Self::Double;
     unsafe fn add_double(x: Self::Double, y: Self::Double) -> Self::Double;
+    /// With one rounding.
+    unsafe fn multiply_add_double(x: Self::Double, y: Self::Double, z: Self::Double) -> Self::Double;
     unsafe fn all_double(x: f64) -> Self::Double;
     unsafe fn floor(x: Self::Double) -> Self::Double;
     /// 31 bits below the leading one, towards minus infinity.
@@ -143,12 +145,13 @@ unsafe impl Lanes for Avx512 {
         }
         fn multiply_double(x: __m512d, y: __m512d) -> __m512d { _mm512_mul_pd(x, y) }
         fn add_double(x: __m512d, y: __m512d) -> __m512d { _mm512_add_pd(x, y) }
+        fn multiply_add_double(x: __m512d, y: __m512d, z: __m512d) -> __m512d { _mm512_fmadd_pd(x, y, z) }
         fn all_double(x: f64) -> __m512d { _mm512_set1_pd(x) }
         fn floor(x: __m512d) -> __m512d { _mm512_roundscale_pd::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(x) }
         fn floor_to_32_bits(x: __m512d) -> __m512d {
             let (bits, low) = (_mm512_castpd_si512(x), _mm512_set1_epi64(LOW));
-            let up = _mm512_and_si512(_mm512_srai_epi64::<63>(bits), low);
-            _mm512_castsi512_pd(_mm512_andnot_si512(low, _mm512_add_epi64(bits, up)))
+            let up = _mm512_mask_add_epi64(bits, _mm512_movepi64_mask(bits), bits, low);
+            _mm512_castsi512_pd(_mm512_andnot_si512(low, up))
         }
     }
 }
@@ -207,6 +210,7 @@ unsafe impl Lanes for Avx2 {
         }
         fn multiply_double(x: __m256d, y: __m256d) -> __m256d { _mm256_mul_pd(x, y) }
         fn add_double(x: __m256d, y: __m256d) -> __m256d { _mm256_add_pd(x, y) }
+        fn multiply_add_double(x: __m256d, y: __m256d, z: __m256d) -> __m256d { _mm256_fmadd_pd(x, y, z) }
         fn all_double(x: f64) -> __m256d { _mm256_set1_pd(x) }
         fn floor(x: __m256d) -> __m256d { _mm256_floor_pd(x) }
         fn floor_to_32_bits(x: __m256d) -> __m256d {

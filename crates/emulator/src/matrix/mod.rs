@@ -34,6 +34,7 @@ mod chain;
 mod dense;
 mod double;
 mod elements;
+mod fields;
 mod integers;
 #[cfg(target_arch = "x86_64")]
 mod lanes;

@@ -38,8 +38,8 @@ use std::sync::LazyLock;
 
 use luthier_isa::{Field, Inst};
 
-use super::wmma::{SIZE, Sums, table_of};
-use super::wmma1250::{Factors, SIGNS, Single, addends, load, multiply, results, turn};
+use super::wmma::{SIZE, Sums};
+use super::wmma1250::{Factors, SIGNS, Single, addends, codes, factors, multiply, results, turn};
 use crate::fp::small::{BF6, BF8, FP4, FP6, FP8, shared_exponent};
 use crate::op::{Flow, Op, Semantics};
 use crate::registry::ValuOp;
@@ -115,13 +115,12 @@ pub(crate) fn controls(inst: &Inst) -> Result<u64, String> {
 /// The elements of a matrix.
 #[inline(always)]
 fn elements(w: &Wave, first: u16, format: usize) -> Matrix {
-    static TABLES: LazyLock<[[f32; 256]; FORMATS as usize]> = LazyLock::new(|| [FP8, BF8, FP6, BF6, FP4].map(table_of));
-    let table = &TABLES[format];
-    let value = |_: usize, code: u32| table[code as usize & 255];
     match format {
-        0 | 1 => load::<8, K>(w, first, turn(8, K), value),
-        2 | 3 => load::<6, K>(w, first, turn(6, K), value),
-        _ => load::<4, K>(w, first, turn(4, K), value),
+        0 => factors(&codes::<8, K>(w, first, turn(8, K), [0; 2]), |code| FP8.number(code)),
+        1 => factors(&codes::<8, K>(w, first, turn(8, K), [0; 2]), |code| BF8.number(code)),
+        2 => factors(&codes::<6, K>(w, first, turn(6, K), [0; 2]), |code| FP6.number(code)),
+        3 => factors(&codes::<6, K>(w, first, turn(6, K), [0; 2]), |code| BF6.number(code)),
+        _ => factors(&codes::<4, K>(w, first, turn(4, K), [0; 2]), |code| FP4.number(code)),
     }
 }
 
@@ -135,7 +134,7 @@ fn scale_tables() -> &'static [[f32; 256]; SCALE_FORMATS as usize] {
             (0, fraction) => (fraction * power(-17)) as f32,
             (exponent, fraction) => ((8.0 + fraction) * power(exponent as i32 - 18)) as f32,
         };
-        [std::array::from_fn(e8m0), std::array::from_fn(e5m3), table_of(FP8)]
+        [std::array::from_fn(e8m0), std::array::from_fn(e5m3), std::array::from_fn(|code| FP8.to_f32(code as u32))]
     });
     &TABLES
 }

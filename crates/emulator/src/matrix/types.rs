@@ -1,6 +1,7 @@
 //! The types of floating-point elements: how they lie in registers, and their significands and exponents.
 
 use super::accumulate::b_lane;
+use super::fields;
 use crate::fp::half::{all_to_f32, f16_to_f32};
 use crate::fp::small::{BF6, BF8, BF8_FNUZ, FP4, FP6, FP8, FP8_FNUZ, Small, packed};
 use crate::op::{Op, OpFlags};
@@ -109,31 +110,6 @@ fn values(format: Small) -> Vec<f32> {
     (0..1 << format.bits()).map(|code| format.to_f32(code)).collect()
 }
 
-/// The numbers of 64 codes of a small format: an f32 has the same fields, but for the width of the exponent and its bias.
-#[inline(always)]
-fn numbers(
-    bits: u32,
-    fraction: u32,
-    least: i32,
-    (infinity, nan): (u32, u32),
-    fnuz: bool,
-    codes: &[u32; 64],
-) -> [f32; 64] {
-    let sign = 1 << (bits - 1);
-    let scale = f32::from_bits(((126 + least + 127) as u32) << 23);
-    let mut out = [0.0; 64];
-    for lane in 0..64 {
-        let code = codes[lane];
-        let magnitude = code & (sign - 1);
-        let number = (f32::from_bits(magnitude << (23 - fraction)) * scale).to_bits();
-        let number = if !fnuz & (magnitude == infinity) { 0x7f80_0000 } else { number };
-        let is_nan = if fnuz { code == sign } else { magnitude >= nan };
-        let number = if is_nan { 0x7fc0_0000 } else { number };
-        out[lane] = f32::from_bits(number | (code & sign) << (32 - bits));
-    }
-    out
-}
-
 /// The small formats differ in their numbers of bits and in what is infinite or a NaN.
 macro_rules! small {
     ($name:ident, $bits:literal, $fraction:literal, $least:literal, $format:ident, $fnuz:ident, $fnuz_least:literal) => {
@@ -150,7 +126,17 @@ macro_rules! small {
             fn values(op: &Op, codes: &[u32; 64]) -> [f32; 64] {
                 // Those of fewer than eight bits have no other form.
                 let fnuz = op.flags.contains(OpFlags::FNUZ) && $least != $fnuz_least;
-                numbers($bits, $fraction, Self::least(op), $format.specials(), fnuz, codes)
+                let mut values = [0.0; 64];
+                if fnuz {
+                    for lane in 0..64 {
+                        values[lane] = $fnuz.number(codes[lane]);
+                    }
+                } else {
+                    for lane in 0..64 {
+                        values[lane] = $format.number(codes[lane]);
+                    }
+                }
+                values
             }
             fn table(op: &Op) -> Option<&'static [f32]> {
                 static TABLES: LazyLock<[Vec<f32>; 2]> = LazyLock::new(|| [values($format), values($fnuz)]);
@@ -237,15 +223,11 @@ impl<const PER_LANE: usize> Side<PER_LANE> {
     pub fn scale<const M: usize>(&mut self, ks: Range<usize>, powers: &[i32; M], narrow: bool) {
         let exponents = self.exponent.as_flattened_mut().as_chunks_mut::<M>().0;
         for exponents in &mut exponents[ks.clone()] {
-            for j in 0..M {
-                exponents[j] += powers[j];
-            }
+            fields::add(exponents, powers);
         }
         if narrow {
             for values in &mut self.value.as_flattened_mut().as_chunks_mut::<M>().0[ks] {
-                for j in 0..M {
-                    values[j] *= f32::from_bits(((powers[j] + 127) as u32) << 23);
-                }
+                fields::scale(values, powers);
             }
         }
         self.narrow &= narrow;
@@ -274,13 +256,17 @@ impl<const PER_LANE: usize> Side<PER_LANE> {
         let value = self.value.as_flattened_mut();
         for e in 0..PER_LANE {
             let mut codes = [0; 64];
-            for lane in 0..64 {
-                codes[lane] = match E::BITS {
-                    32 => rows[e].0[lane],
-                    16 => rows[e / 2].0[lane] >> (16 * (e % 2)) & 0xffff,
-                    8 => rows[e / 4].0[lane] >> (8 * (e % 4)) & 0xff,
-                    bits => packed(|i| rows[i].0[lane], bits as u32, e),
-                };
+            match E::BITS {
+                32 => codes = rows[e].0,
+                8 | 16 => {
+                    let (word, at) = (e * E::BITS / 32, e * E::BITS % 32);
+                    fields::take(&rows[word].0, at as u32, (1 << E::BITS) - 1, 0, &mut codes);
+                }
+                bits => {
+                    for lane in 0..64 {
+                        codes[lane] = packed(|i| rows[i].0[lane], bits as u32, e);
+                    }
+                }
             }
             if blgp != 0 {
                 let straight = codes;

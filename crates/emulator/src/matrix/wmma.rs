@@ -14,15 +14,14 @@
 use luthier_isa::op::Op as IsaOp;
 
 use std::marker::PhantomData;
-use std::sync::LazyLock;
 
-use super::integers;
+use super::{fields, integers};
 use super::layout::{self, is_rdna3};
 use super::rdna::{self, Bits};
 use super::swmmac;
 pub(super) use crate::fp::dot::{Bf8, Bf16, F16, Fp8};
 use crate::fp::dot::{Factor, Result, Single};
-use crate::fp::{half, small, small::Small};
+use crate::fp::{half, small};
 use crate::op::{Flow, Op, RawMods, Semantics};
 use crate::registry::ValuOp;
 use crate::wave::{Row, Wave};
@@ -33,10 +32,6 @@ pub(super) const SIZE: usize = 16;
 pub(super) trait Element {
     const BITS: usize;
     fn widen(bits: u32) -> f32;
-    /// What the codes mean, by code, where that is faster.
-    fn table() -> Option<&'static [f32; 256]> {
-        None
-    }
 }
 /// One that results may have.
 pub(super) trait Half: Element {
@@ -73,28 +68,15 @@ impl Element for Fp8 {
     const BITS: usize = 8;
     #[inline(always)]
     fn widen(bits: u32) -> f32 {
-        small::FP8.to_f32(bits)
-    }
-    fn table() -> Option<&'static [f32; 256]> {
-        static TABLE: LazyLock<[f32; 256]> = LazyLock::new(|| table_of(small::FP8));
-        Some(&TABLE)
+        small::FP8.number(bits)
     }
 }
 impl Element for Bf8 {
     const BITS: usize = 8;
     #[inline(always)]
     fn widen(bits: u32) -> f32 {
-        small::BF8.to_f32(bits)
+        small::BF8.number(bits)
     }
-    fn table() -> Option<&'static [f32; 256]> {
-        static TABLE: LazyLock<[f32; 256]> = LazyLock::new(|| table_of(small::BF8));
-        Some(&TABLE)
-    }
-}
-
-/// The number of each code, of formats with fewer than eight bits over and over.
-pub(super) fn table_of(format: Small) -> [f32; 256] {
-    std::array::from_fn(|code| format.to_f32(code as u32 & ((1 << format.bits()) - 1)))
 }
 
 pub(super) type Sums = [[f32; SIZE]; SIZE];
@@ -142,8 +124,8 @@ fn signed<R: Result>(mods: RawMods, c: u32) -> u32 {
 
 /// The 16 lanes of a register that have a row of a 32-bit result.
 #[inline(always)]
-fn lanes_of(row: &Row, part: usize) -> &[u32] {
-    &row.0[SIZE * part..][..SIZE]
+fn lanes_of(row: &Row, part: usize) -> &[u32; SIZE] {
+    row.0[SIZE * part..].first_chunk().expect("a part")
 }
 
 /// `c`, an f32 matrix, with a product added to it.
@@ -178,22 +160,18 @@ pub(super) fn halves<R: Result, P: Product>(w: &mut Wave, op: &Op, c: u16) -> Fl
     let mut bits: Bits = [[0; SIZE]; SIZE];
     for (row, bits) in bits.iter_mut().enumerate() {
         let (r, part) = layout::of_row(w, row);
-        bits.copy_from_slice(lanes_of(w.row(c + place(r).0 as u16), part));
+        let (register, shift) = place(r);
+        fields::take(lanes_of(w.row(c + register as u16), part), shift, 0xffff, 0, bits);
     }
-    for (row, bits) in bits.iter_mut().enumerate() {
-        let (_, shift) = place(layout::of_row(w, row).0);
-        for bits in bits {
-            *bits = signed::<R>(mods, *bits >> shift & 0xffff);
-        }
+    for bits in bits.as_flattened_mut() {
+        *bits = signed::<R>(mods, *bits);
     }
     P::add::<R>(w, op, &mut bits);
     for (row, bits) in bits.iter().enumerate() {
         let (r, part) = layout::of_row(w, row);
         let (register, shift) = place(r);
-        let words = &mut w.row_mut(op.dst + register as u16).0[SIZE * part..][..SIZE];
-        for i in 0..SIZE {
-            words[i] = words[i] & !(0xffff << shift) | bits[i] << shift;
-        }
+        let words = w.row_mut(op.dst + register as u16).0[SIZE * part..].first_chunk_mut().expect("a part");
+        fields::put(bits, shift, 0xffff, words);
     }
     Flow::Next
 }

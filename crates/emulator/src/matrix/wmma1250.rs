@@ -26,6 +26,7 @@ use luthier_isa::op::Op as IsaOp;
 
 use std::marker::PhantomData;
 
+use super::fields;
 use super::sum::NAN;
 use super::wmma::{Bf8, Bf16, Element, F16, Fp8, Half, SIZE, Sums, addend};
 use crate::fp::small::packed;
@@ -45,30 +46,39 @@ pub(super) const fn turn(bits: usize, size: usize) -> usize {
     if turn > size / 2 { size / 2 } else { turn }
 }
 
-/// Reads a matrix from the rows from `first` on; `value` gives what element k's code means.
+/// The codes of a matrix's elements, which the rows from `first` on hold; of even and of odd elements bits are inverted.
 #[inline(always)]
-pub(super) fn load<const BITS: usize, const K: usize>(
+pub(super) fn codes<const BITS: usize, const K: usize>(
     w: &Wave,
     first: u16,
     turn: usize,
-    value: impl Fn(usize, u32) -> f32,
-) -> Factors<K> {
-    let mut factors = [[0.0; SIZE]; K];
-    for half in 0..2 {
+    inverted: [u32; 2],
+) -> [[u32; SIZE]; K] {
+    let mut codes = [[0; SIZE]; K];
+    for part in 0..2 {
         for at in 0..K / 2 {
-            let k = at / turn * 2 * turn + half * turn + at % turn;
+            let k = at / turn * 2 * turn + part * turn + at % turn;
             let (word, shift) = (at * BITS / 32, at * BITS % 32);
-            let row = w.row(first + word as u16);
-            for (i, factor) in factors[k].iter_mut().enumerate() {
-                let lane = SIZE * half + i;
-                let code = match BITS {
-                    32 => row.0[lane],
-                    6 => packed(|word| w.row(first + word as u16).0[lane], 6, at),
-                    _ => row.0[lane] >> shift & ((1u64 << BITS) - 1) as u32,
-                };
-                *factor = value(k, code);
+            if BITS == 6 {
+                for (i, code) in codes[k].iter_mut().enumerate() {
+                    *code = packed(|word| half(w.row(first + word as u16), part)[i], 6, at);
+                }
+            } else {
+                let mask = ((1u64 << BITS) - 1) as u32;
+                let words = half(w.row(first + word as u16), part);
+                fields::take(words, shift as u32, mask, inverted[k % 2], &mut codes[k]);
             }
         }
+    }
+    codes
+}
+
+/// What codes mean.
+#[inline(always)]
+pub(super) fn factors<const K: usize>(codes: &[[u32; SIZE]; K], value: impl Fn(u32) -> f32) -> Factors<K> {
+    let mut factors = [[0.0; SIZE]; K];
+    for (factor, code) in factors.as_flattened_mut().iter_mut().zip(codes.as_flattened()) {
+        *factor = value(*code);
     }
     factors
 }
@@ -77,22 +87,13 @@ pub(super) fn load<const BITS: usize, const K: usize>(
 #[inline(always)]
 pub(super) fn floats<E: Element, const K: usize>(w: &Wave, op: &Op, source: usize, turn: usize) -> Factors<K> {
     let mods = RawMods(op.imm);
-    let signs = [mods.neg(source as u32), mods.abs(source as u32)].map(|flip| u32::from(flip) << 31);
+    let inverted = [mods.neg(source as u32), mods.abs(source as u32)].map(|flip| u32::from(flip) << (E::BITS - 1));
+    let first = op.src[source];
     // The match is for the compiler: a number of bits that is a constant.
-    macro_rules! of {
-        ($bits:literal) => {
-            match E::table() {
-                Some(table) => load::<$bits, K>(w, op.src[source], turn, |_, code| table[code as usize & 255]),
-                None => load::<$bits, K>(w, op.src[source], turn, |k, code| {
-                    f32::from_bits(E::widen(code).to_bits() ^ signs[k % 2])
-                }),
-            }
-        };
-    }
     match E::BITS {
-        8 => of!(8),
-        16 => of!(16),
-        _ => of!(32),
+        8 => factors(&codes::<8, K>(w, first, turn, inverted), E::widen),
+        16 => factors(&codes::<16, K>(w, first, turn, inverted), E::widen),
+        _ => factors(&codes::<32, K>(w, first, turn, inverted), E::widen),
     }
 }
 
@@ -101,7 +102,7 @@ pub(super) fn floats<E: Element, const K: usize>(w: &Wave, op: &Op, source: usiz
 pub(super) fn bytes<const K: usize>(w: &Wave, op: &Op, source: usize, turn: usize) -> Factors<K> {
     // The bit that is a sign, if there is one.
     let sign = i32::from(RawMods(op.imm).neg(source as u32)) << 7;
-    load::<8, K>(w, op.src[source], turn, |_, code| ((code as i32 ^ sign) - sign) as f32)
+    factors(&codes::<8, K>(w, op.src[source], turn, [0; 2]), |code| ((code as i32 ^ sign) - sign) as f32)
 }
 
 /// A * B, added to what `sums` has, by row and column: `met` says, for a row of A and one of its elements, which row of B
@@ -130,14 +131,20 @@ pub(super) fn multiply<const A: usize, const B: usize>(
     }
 }
 
-/// Calls `f` with each place of a 32-bit result: register, lane, row and column.
+/// Register and half of the wave of a row of a 32-bit result.
 #[inline(always)]
-pub(super) fn places(mut f: impl FnMut(usize, usize, usize, usize)) {
-    for register in 0..8 {
-        for lane in 0..32 {
-            f(register, lane, 8 * (lane / SIZE) + register, lane % SIZE);
-        }
-    }
+fn place(row: usize) -> (usize, usize) {
+    (row % 8, row / 8)
+}
+
+/// The lanes of one half of the wave.
+#[inline(always)]
+fn half(row: &Row, half: usize) -> &[u32; SIZE] {
+    &row.0.as_chunks().0[half]
+}
+#[inline(always)]
+fn half_mut(row: &mut Row, half: usize) -> &mut [u32; SIZE] {
+    &mut row.0.as_chunks_mut().0[half]
 }
 
 /// Writes rows in all lanes of the wave.
@@ -160,35 +167,35 @@ impl Element for F32 {
 
 /// How C and the result are held.
 pub(super) trait Holds {
-    fn read(w: &Wave, first: u16, register: usize, lane: usize) -> f32;
-    /// Registers, and what goes into them.
-    const REGISTERS: usize;
-    fn write(out: &mut [Row; 8], register: usize, lane: usize, value: f32);
+    /// Two to a register.
+    const IS_PACKED: bool;
+    fn value(bits: u32) -> f32;
+    fn bits(value: f32) -> u32;
 }
 
 pub(super) struct Single;
 impl Holds for Single {
-    const REGISTERS: usize = 8;
+    const IS_PACKED: bool = false;
     #[inline(always)]
-    fn read(w: &Wave, first: u16, register: usize, lane: usize) -> f32 {
-        f32::from_bits(w.row(first + register as u16).0[lane])
+    fn value(bits: u32) -> f32 {
+        f32::from_bits(bits)
     }
     #[inline(always)]
-    fn write(out: &mut [Row; 8], register: usize, lane: usize, value: f32) {
-        out[register].0[lane] = value.to_bits();
+    fn bits(value: f32) -> u32 {
+        value.to_bits()
     }
 }
 
 pub(super) struct Packed<T>(PhantomData<T>);
 impl<T: Half> Holds for Packed<T> {
-    const REGISTERS: usize = 4;
+    const IS_PACKED: bool = true;
     #[inline(always)]
-    fn read(w: &Wave, first: u16, register: usize, lane: usize) -> f32 {
-        T::widen(w.row(first + register as u16 / 2).0[lane] >> (16 * (register % 2)) & 0xffff)
+    fn value(bits: u32) -> f32 {
+        T::widen(bits)
     }
     #[inline(always)]
-    fn write(out: &mut [Row; 8], register: usize, lane: usize, value: f32) {
-        out[register / 2].0[lane] |= T::narrow(value) << (16 * (register % 2));
+    fn bits(value: f32) -> u32 {
+        T::narrow(value)
     }
 }
 
@@ -196,33 +203,56 @@ impl<T: Half> Holds for Packed<T> {
 #[inline(always)]
 pub(super) fn addends<C: Holds>(w: &Wave, op: &Op, first: u16) -> Sums {
     let mods = RawMods(op.imm);
-    let mut sums: Sums = [[0.0; SIZE]; SIZE];
-    places(|register, lane, row, column| sums[row][column] = addend(mods, C::read(w, first, register, lane)));
-    sums
+    let mut bits = [[0; SIZE]; SIZE];
+    for (row, bits) in bits.iter_mut().enumerate() {
+        let (register, lanes) = place(row);
+        if C::IS_PACKED {
+            let words = half(w.row(first + register as u16 / 2), lanes);
+            fields::take(words, 16 * (register % 2) as u32, 0xffff, 0, bits);
+        } else {
+            *bits = *half(w.row(first + register as u16), lanes);
+        }
+    }
+    factors(&bits, |bits| addend(mods, C::value(bits)))
 }
 
 /// Writes a result.
 #[inline(always)]
 pub(super) fn results<D: Holds>(w: &mut Wave, first: u16, sums: &Sums) {
+    let mut bits = [[0; SIZE]; SIZE];
+    for (bits, &sum) in bits.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
+        *bits = D::bits(if sum.is_nan() { f32::from_bits(NAN) } else { sum });
+    }
     let mut out = [Row::ZERO; 8];
-    places(|register, lane, row, column| {
-        let sum = sums[row][column];
-        D::write(&mut out, register, lane, if sum.is_nan() { f32::from_bits(NAN) } else { sum });
-    });
-    store(w, first, &out[..D::REGISTERS]);
+    for (row, bits) in bits.iter().enumerate() {
+        let (register, lanes) = place(row);
+        if D::IS_PACKED {
+            fields::put(bits, 16 * (register % 2) as u32, 0xffff, half_mut(&mut out[register / 2], lanes));
+        } else {
+            *half_mut(&mut out[register], lanes) = *bits;
+        }
+    }
+    store(w, first, &out[..if D::IS_PACKED { 4 } else { 8 }]);
 }
 
 /// Writes a result of 32-bit integers: C from `c` on with `dot` added, which is whole numbers.
 #[inline(always)]
 pub(super) fn integers(w: &mut Wave, op: &Op, c: u16, dot: &Sums) {
     let clamp = RawMods(op.imm).clamp();
+    let mut sums = [[0; SIZE]; SIZE];
+    for (row, sums) in sums.iter_mut().enumerate() {
+        let (register, lanes) = place(row);
+        *sums = *half(w.row(c + register as u16), lanes);
+    }
+    for (sum, &dot) in sums.as_flattened_mut().iter_mut().zip(dot.as_flattened()) {
+        let (c, dot) = (*sum as i32, dot as i32);
+        *sum = if clamp { c.saturating_add(dot) } else { c.wrapping_add(dot) } as u32;
+    }
     let mut out = [Row::ZERO; 8];
-    places(|register, lane, row, column| {
-        let c = w.row(c + register as u16).0[lane] as i32;
-        let sum = i64::from(c) + i64::from(dot[row][column] as i32);
-        let limited = if clamp { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
-        out[register].0[lane] = limited as u32;
-    });
+    for (row, sums) in sums.iter().enumerate() {
+        let (register, lanes) = place(row);
+        *half_mut(&mut out[register], lanes) = *sums;
+    }
     store(w, op.dst, &out);
 }
 
