@@ -31,6 +31,7 @@ __all__ = [
     "Stage",
     "TARGETS",
     "TargetId",
+    "array_place",
     "assemble",
     "can_instrument",
     "columns",
@@ -40,6 +41,7 @@ __all__ = [
     "decompress",
     "demangled",
     "devices_for",
+    "environment",
     "finding_kinds",
     "flag_bits",
     "forget_memory",
@@ -961,6 +963,14 @@ class Stage:
         """The schedule that leads here again."""
     def findings(self) -> list[dict[str, Any]]:
         """What strict mode has found so far."""
+
+def array_place(array: object) -> tuple[int, int, bool, bool] | None:
+    """Of a NumPy array: the address of its first element, how many bytes its elements have, whether they may be written, and whether
+    they lie one after the other, by rows. None of scalars, and of arrays of objects and records, which may hold objects."""
+
+def environment(name: str) -> str | None:
+    """A variable of the environment, None where it is not set: what ``os.environ.get`` gives. That raises and catches two
+    exceptions for a variable that is not there, which took a launch longer than to make its result."""
 
 def devices_for(processor: str) -> list[str]:
     """The processors of the mock device that run code for a processor: itself, or the members of a generic one."""

@@ -9,7 +9,8 @@ import struct
 import numpy as np
 import pytest
 
-from luthier.device.arguments import dimensions, pack
+from luthier.device.arguments import pack
+from luthier.device.sizes import dimensions
 from luthier.errors import ArgumentError
 
 

@@ -12,8 +12,9 @@ use luthier_emulator::{
     Schedule, SourceFrame, Strict, TARGETS,
 };
 use luthier_isa::Target;
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyString};
 use serde_json::{Value, json};
 
 use crate::error::{Class, Signals, guard, listening};
@@ -121,7 +122,7 @@ impl PyDevice {
         // SAFETY: the caller, `luthier.device.arguments`, passes an array's own address and size, and the array as the
         // owner: a NumPy array that is referenced cannot be resized.
         let buffer = unsafe { Buffer::shared(ptr, size, Box::new(owner)) };
-        guard(py, || self.inner.share(buffer, writable).map_err(device_error))
+        listening(py, || self.inner.share(buffer, writable).map_err(device_error))
     }
 
     /// Has kernels find ``size`` bytes of the process's at the process's own ``address``, wherever it is, until it is freed;
@@ -137,7 +138,7 @@ impl PyDevice {
 
     /// Gives back what :meth:`alloc`, :meth:`share` or :meth:`share_in_place` has taken in.
     fn free(&self, py: Python<'_>, address: u64) -> PyResult<()> {
-        guard(py, || self.inner.free(address).map_err(device_error))
+        listening(py, || self.inner.free(address).map_err(device_error))
     }
 
     /// Says that the host takes part in what kernels do with these bytes: strict mode looks for no races there.
@@ -391,19 +392,19 @@ pub fn report_to_python<'py>(py: Python<'py>, report: &LaunchReport) -> PyResult
     let histogram = |counts: &[(&'static str, u64)]| -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for (name, count) in counts {
-            dict.set_item(name, count)?;
+            dict.set_item(PyString::intern(py, name), count)?;
         }
         Ok(dict)
     };
     let findings: Vec<_> = report.findings.iter().map(finding_to_json).collect();
     let dict = PyDict::new(py);
-    dict.set_item("instructions", report.instructions)?;
-    dict.set_item("app_instructions", report.app_instructions)?;
-    dict.set_item("seconds", report.seconds)?;
-    dict.set_item("workgroups", report.workgroups)?;
-    dict.set_item("waves", report.waves)?;
-    dict.set_item("histogram", histogram(&report.histogram)?)?;
-    dict.set_item("app_histogram", histogram(&report.app_histogram)?)?;
-    dict.set_item("findings", to_python(py, &findings.into())?)?;
+    dict.set_item(intern!(py, "instructions"), report.instructions)?;
+    dict.set_item(intern!(py, "app_instructions"), report.app_instructions)?;
+    dict.set_item(intern!(py, "seconds"), report.seconds)?;
+    dict.set_item(intern!(py, "workgroups"), report.workgroups)?;
+    dict.set_item(intern!(py, "waves"), report.waves)?;
+    dict.set_item(intern!(py, "histogram"), histogram(&report.histogram)?)?;
+    dict.set_item(intern!(py, "app_histogram"), histogram(&report.app_histogram)?)?;
+    dict.set_item(intern!(py, "findings"), to_python(py, &findings.into())?)?;
     Ok(dict)
 }

@@ -1,4 +1,6 @@
-//! Host code: where calls of programs stand in their source.
+//! Host code: where calls of programs stand in their source; the environment.
+
+use std::ffi::OsString;
 
 use luthier_loader::HostFile;
 use pyo3::prelude::*;
@@ -29,4 +31,11 @@ impl PyHostFile {
     fn frames(&self, offset: u64) -> Vec<(Option<&str>, Option<&str>, u32)> {
         self.0.frames(offset).into_iter().map(|frame| (frame.function, frame.file, frame.line)).collect()
     }
+}
+
+/// A variable of the environment, None where it is not set: what ``os.environ.get`` gives. That raises and catches two
+/// exceptions for a variable that is not there, which took a launch longer than to make its result.
+#[pyfunction]
+pub fn environment(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
 }

@@ -9,6 +9,7 @@
 //!
 //! | module | one idea |
 //! |---|---|
+//! | `array` | where NumPy's arrays have their elements |
 //! | `background` | work that cannot listen to signals |
 //! | `descriptor` | kernel descriptors and target ids |
 //! | `device` | the mock device |
@@ -17,7 +18,7 @@
 //! | `frames` | Zstandard frames |
 //! | `json` | serde_json values as Python objects |
 //! | `object` | containers and code objects |
-//! | `host` | host code: where calls of programs stand in their source |
+//! | `host` | host code: where calls of programs stand in their source; the environment |
 //! | `inspect` | what `luthier inspect` shows, as data |
 //! | `instrument` | hooks and points to an instrumented code object |
 //! | `library` | hooks that are LLVM IR |
@@ -27,6 +28,7 @@
 //! | `stage` | launches that stop anywhere; one launch under many schedules |
 //! | `text` | annotated assembly |
 
+mod array;
 #[cfg(feature = "llvm")]
 mod background;
 mod descriptor;
@@ -54,13 +56,15 @@ use pyo3::prelude::*;
 #[pymodule(name = "_core")]
 mod core {
     #[pymodule_export]
+    use crate::array::array_place;
+    #[pymodule_export]
     use crate::descriptor::{PyDescriptor, PyTargetId};
     #[pymodule_export]
     use crate::device::{PyDevice, coverage, devices_for, finding_kinds, forget_memory, remember_memory};
     #[pymodule_export]
     use crate::frames::{compress, decompress};
     #[pymodule_export]
-    use crate::host::PyHostFile;
+    use crate::host::{PyHostFile, environment};
     #[pymodule_export]
     use crate::inspect::demangled;
     #[pymodule_export]

@@ -356,8 +356,8 @@ def main(args: Any) -> int:
 
 def stage_of(args: Any) -> Stage:
     """The launch that the command line says."""
-    from ..device.arguments import dimensions
     from ..device.mock_device import Device
+    from ..device.sizes import dimensions
     from ..replay.case import Case
     from ..replay.debugging import debug
     from .argspec import parse_argument, parse_number, parse_sizes

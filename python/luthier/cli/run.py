@@ -15,9 +15,9 @@ from typing import Any
 
 from ..base.outputs import Output, Outputs
 from ..base.text import printable
-from ..device.arguments import dimensions
 from ..device.mock_device import Device, Progress, finding_kinds
 from ..device.results import RunResult
+from ..device.sizes import dimensions
 from ..errors import ArgumentError
 from ..instrumenting.planning import not_placed, rejections
 from ..instrumenting.selection import listed

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
+from .. import _core
 from ..errors import ArgumentError
 from ..objects.parameters import Declared, declared, explicit, misfit, refusal
 from .memory import HostMemory, is_allocated
@@ -47,19 +48,30 @@ class Place:
         return f"{self.what} ({self.size:,} bytes{'' if self.writable else ', read-only'})"
 
 
-@dataclass
 class Packed:
-    """The bytes of the explicit arguments, and what the device has for their sake."""
+    """The bytes ``kernarg`` of the explicit arguments, and what the device has for their sake. ``places`` and ``kept`` begin the
+    lists of these names."""
 
-    kernarg: bytes
-    #: Addresses on the device that are given back afterwards.
-    addresses: list[int] = field(default_factory=list)
-    #: Arrays whose contents the device has a copy of, and where.
-    copies: list[tuple[Any, int]] = field(default_factory=list)
-    #: Where on the device the buffers of arguments are, for messages.
-    places: list[Place] = field(default_factory=list)
-    #: What has to live as long.
-    kept: list[Any] = field(default_factory=list)
+    def __init__(self, kernarg: bytes, places: Iterable[Place] = (), kept: Iterable[Any] = ()):
+        self.kernarg = kernarg
+        #: Addresses on the device that are given back afterwards.
+        self.addresses: list[int] = []
+        #: Arrays whose contents the device has a copy of, and where.
+        self.copies: list[tuple[Any, int]] = []
+        #: What has to live as long.
+        self.kept: list[Any] = list(kept)
+        self._given = list(places)
+        #: The parts of a place for each array: few launches are asked for one.
+        self._arrays: list[tuple[int, int, int, str, bool]] = []
+
+    @property
+    def places(self) -> list[Place]:
+        """Where on the device the buffers of arguments are, for messages."""
+        return [*self._given, *(Place(*array) for array in self._arrays)]
+
+    def placed(self, address: int, size: int, which: tuple[int, str], writable: bool) -> None:
+        """The buffer of the argument of this number and name is at ``address``."""
+        self._arrays.append((address, size, *which, writable))
 
     def fetch(self, memory: Memory) -> None:
         """Brings the new contents of copied arrays back."""
@@ -86,22 +98,24 @@ class Signature:
     def __init__(self, kernel: str, facts: dict[str, Any], core: Any = None):
         self.kernel = kernel
         self._args = explicit(kernel, facts)
-        #: What the source says of each, where that is known.
-        self._declared: list[Declared | None] = [None] * len(self._args)
+        types: list[Declared | None] = [None] * len(self._args)
         if core is not None:
-            self._declared = declared(core, kernel, self._args)
-        for arg, found in zip(self._args, self._declared):
+            types = declared(core, kernel, self._args)
+        for arg, found in zip(self._args, types):
             if arg["name"] is None and found is not None:
                 arg["name"] = found.called
-        #: Kind, offset and size of each.
-        self._wanted = [(arg["kind"], arg["offset"], arg["size"]) for arg in self._args]
-        self._size = max((offset + size for _, offset, size in self._wanted), default=0)
+        #: Kind, offset and size of each, what the source says of it, and its number and name for messages.
+        self._wanted = [
+            (arg["kind"], arg["offset"], arg["size"], found, (index, _named(index, arg["name"])))
+            for index, (arg, found) in enumerate(zip(self._args, types))
+        ]
+        self._size = max((arg["offset"] + arg["size"] for arg in self._args), default=0)
         if self._size > _MOST:
             raise ArgumentError(
                 f"kernel {kernel}: its metadata ask for {self._size} bytes of arguments, and no kernel has more than {_MOST}"
             )
 
-    def pack(self, values: list[Any], memory: Memory, host: HostMemory | None = None) -> Packed:
+    def pack(self, values: Sequence[Any], memory: Memory, host: HostMemory | None = None) -> Packed:
         """Checks ``values`` and packs them. On an error nothing stays allocated.
 
         The device shares the memory of arrays of whole words that can be written and begin at a multiple of 16 bytes, as
@@ -118,9 +132,9 @@ class Signature:
         known: dict[int, int] = {}  # one array passed twice is one buffer
         done = 0
         try:
-            for (kind, offset, size), value, known_type in zip(wanted, values, self._declared):
+            for (kind, offset, size, known_type, which), value in zip(wanted, values):
                 if kind in _POINTERS:
-                    data = _pointer(value, memory, host, packed, known, known_type, (done, self._name(done)))
+                    data = _pointer(value, memory, host, packed, known, known_type, which).to_bytes(8, "little")
                 elif kind == "by_value":
                     data = _by_value(value, size, known_type)
                 else:
@@ -137,10 +151,6 @@ class Signature:
         packed.kernarg = bytes(out)
         return packed
 
-    def _name(self, index: int) -> str:
-        name = self._args[index]["name"]
-        return f"argument {index}" + (f" '{name}'" if name else "")
-
 
 def pack(kernel: str, facts: dict[str, Any], values: list[Any], memory: Memory) -> Packed:
     """As :meth:`Signature.pack`, for one launch."""
@@ -151,29 +161,31 @@ class _Refused(Exception):
     """Why a value is no argument; which one it is, the caller knows."""
 
 
+def _named(index: int, name: str | None) -> str:
+    return f"argument {index}" + (f" '{name}'" if name else "")
+
+
 def _describe(index: int, arg: dict[str, Any]) -> str:
     kind = {"global_buffer": "pointer", "by_value": f"{arg['size']} bytes"}.get(arg["kind"], arg["kind"])
     return f"{index}{' ' + arg['name'] if arg['name'] else ''}: {kind}"
 
 
-def _place(array: Any, host: int, memory: Memory, packed: Packed, which: tuple[int, str]) -> int:
-    """The address at which the device finds an array's bytes."""
-    file = _file(array)
+def _place(array: Any, host: int, size: int, writable: bool, memory: Memory, packed: Packed, which: tuple[int, str]) -> int:
+    """The address at which the device finds an array's bytes, ``size`` of them at the address ``host``."""
+    file = None if array.base is None else _file(array)
     if (lost := _lost(file)) is not None:
         raise _Refused(lost)
-    writable = bool(array.flags.writeable)
     # Compilers widen atomics of 16 bits to a word: it has to be there.
-    whole = host % _SHARED_ALIGN == 0 and array.nbytes % 4 == 0
-    if whole and array.nbytes and file is None:
-        address = memory.share(host, array.nbytes, array, writable)
+    if size and file is None and host % _SHARED_ALIGN == 0 and size % 4 == 0:
+        address = memory.share(host, size, array, writable)
         packed.addresses.append(address)
-        packed.places.append(Place(address, array.nbytes, *which, writable))
+        packed.placed(address, size, which, writable)
         return address
-    address = memory.alloc(max(array.nbytes, 1), writable)
+    address = memory.alloc(max(size, 1), writable)
     packed.addresses.append(address)
     packed.copies.append((array, address))
-    packed.places.append(Place(address, max(array.nbytes, 1), *which, writable))
-    if array.nbytes:
+    packed.placed(address, max(size, 1), which, writable)
+    if size:
         memory.write(address, array.tobytes())
     return address
 
@@ -218,37 +230,44 @@ def _pointer(
     known: dict[int, int],
     known_type: Declared | None,
     which: tuple[int, str],
-) -> bytes:
+) -> int:
+    """The address on the device that an argument stands for."""
     if value is None:
-        return bytes(8)
+        return 0
     address = known.get(id(value))
     if address is not None:
-        return address.to_bytes(8, "little")
-    if host is not None and hasattr(value, "data_ptr"):
+        return address
+    place = _core.array_place(value)
+    if host is not None and place is None and hasattr(value, "data_ptr"):
         address = host.share(value)
-        packed.places.append(Place(address, value.nbytes, *which, True))
-        return address.to_bytes(8, "little")
-    if (interface := _interface(value)) is not None:
-        if not value.flags.c_contiguous:
-            how = "in Fortran's order (its columns are contiguous)" if value.flags.f_contiguous else "not contiguous"
-            raise _Refused(f"the array is {how}; numpy.ascontiguousarray makes a copy with contiguous rows")
-        if value.dtype.hasobject:
-            raise _Refused("an array of Python objects has no bytes that a kernel could read")
-        if known_type is not None and (why := misfit(value, known_type)) is not None:
-            raise _Refused(why)
-        first = interface["data"][0]
-        if host is not None and is_allocated(value):
+        packed.placed(address, value.nbytes, which, True)
+        return address
+    if place is None or not hasattr(value, "flags"):
+        interface = _interface(value)
+        if interface is None:
+            if isinstance(value, int) and not isinstance(value, bool):
+                if not 0 <= value < 1 << 64:
+                    raise _Refused(f"{value} is not an address")
+                return value
+            raise _Refused(f"needs an array, None or a device address, not {_kind(value)}")
+        flags = value.flags
+        place = interface["data"][0], value.nbytes, bool(flags.writeable), bool(flags.c_contiguous)
+    first, size, writable, is_contiguous = place
+    if not is_contiguous:
+        how = "in Fortran's order (its columns are contiguous)" if value.flags.f_contiguous else "not contiguous"
+        raise _Refused(f"the array is {how}; numpy.ascontiguousarray makes a copy with contiguous rows")
+    if value.dtype.hasobject:
+        raise _Refused("an array of Python objects has no bytes that a kernel could read")
+    if known_type is not None and (why := misfit(value, known_type)) is not None:
+        raise _Refused(why)
+    if host is not None:
+        if is_allocated(value):
             host.share(value)
-        if host is not None and host.has(first, value.nbytes):
-            packed.places.append(Place(first, value.nbytes, *which, bool(value.flags.writeable)))
-            return first.to_bytes(8, "little")
-        address = known[id(value)] = _place(value, first, memory, packed, which)
-        return address.to_bytes(8, "little")
-    if isinstance(value, int) and not isinstance(value, bool):
-        if not 0 <= value < 1 << 64:
-            raise _Refused(f"{value} is not an address")
-        return value.to_bytes(8, "little")
-    raise _Refused(f"needs an array, None or a device address, not {_kind(value)}")
+        if host.has(first, size):
+            packed.placed(first, size, which, writable)
+            return first
+    address = known[id(value)] = _place(value, first, size, writable, memory, packed, which)
+    return address
 
 
 def _by_value(value: Any, size: int, known_type: Declared | None) -> bytes:
@@ -286,36 +305,3 @@ def _kind(value: Any) -> str:
     if _interface(value) is not None:
         return f"an array of {value.dtype}"
     return f"{'an' if type(value).__name__[0] in 'aeiou' else 'a'} {type(value).__name__}"
-
-
-def dimensions(what: str, value: Any) -> tuple[int, int, int]:
-    """One to three sizes as three: an int or a sequence; none may be zero."""
-    if type(value) is int and 0 < value < 1 << 32:
-        return value, 1, 1
-    sizes: list[Any]
-    if hasattr(value, "__index__"):
-        sizes = [value]
-    elif isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
-        sizes = list(value)
-    else:
-        raise ArgumentError(f"{what}={value!r}: expected an integer, or up to three")
-    if not 1 <= len(sizes) <= 3:
-        raise ArgumentError(f"{what}: one to three sizes, not {len(sizes)}")
-    for axis, size in zip("xyz", sizes):
-        if not hasattr(size, "__index__"):
-            raise ArgumentError(f"{what}: {size!r} is not an integer")
-        if not 1 <= size.__index__() < 1 << 32:
-            raise ArgumentError(f"{what}: the {axis} size is {size}, it has to be 1 to {(1 << 32) - 1}")
-    x, y, z = (*(s.__index__() for s in sizes), 1, 1)[:3]
-    return x, y, z
-
-
-def check_workgroup(kernel: str, facts: dict[str, Any], block: tuple[int, int, int]) -> None:
-    """The workgroup must be one that the kernel was compiled for."""
-    size = block[0] * block[1] * block[2]
-    limit = facts["max_workgroup_size"] or 1024
-    if size > limit:
-        raise ArgumentError(f"kernel {kernel}: a workgroup of {size} work-items, it was compiled for at most {limit}")
-    required = facts["required_workgroup_size"]
-    if required and tuple(required) != block:
-        raise ArgumentError(f"kernel {kernel}: the workgroup is {block}, it was compiled for exactly {tuple(required)}")

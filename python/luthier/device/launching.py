@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, TypeVar
 
 from .. import _core
 from ..base.callers import callers_level
 from ..errors import ArgumentError, LaunchWarning
-from .arguments import Place, dimensions
+from .arguments import Place
+from .sizes import dimensions
 
 if TYPE_CHECKING:
     from typing_extensions import Required
@@ -92,35 +92,50 @@ class Launch:
 
 
 _NAMES = ("grid", "blocks", *(f.name for f in fields(Launch) if f.name not in ("kernel", "grid", "places")))
+_KNOWN = frozenset(_NAMES)
+_DEFAULTS = {f.name: f.default for f in fields(Launch) if f.default is not MISSING}
 
 
 def launch_of(kernel: str, keywords: LaunchKeywords) -> Launch:
     """The launch that the keywords describe."""
     told: dict[str, Any] = dict(keywords)
-    for name in told:
-        if name not in _NAMES:
-            close = difflib.get_close_matches(name, _NAMES, 1)
-            raise TypeError(f"a launch has no keyword {name!r}" + (f": {close[0]}" if close else f", only {', '.join(_NAMES)}"))
+    if not _KNOWN.issuperset(told):
+        name = next(name for name in told if name not in _KNOWN)
+        close = difflib.get_close_matches(name, _NAMES, 1)
+        raise TypeError(f"a launch has no keyword {name!r}" + (f": {close[0]}" if close else f", only {', '.join(_NAMES)}"))
     if "block" not in told:
         raise TypeError("a launch needs block=, the work-items of a workgroup")
-    block = dimensions("block", told.pop("block"))
+    block = dimensions("block", told["block"])
     grid = _grid(told.pop("grid", None), told.pop("blocks", None), block)
     lds = told.get("lds", 0)
     if not hasattr(lds, "__index__") or not 0 <= lds.__index__() < 1 << 32:
         raise ArgumentError(f"lds: {lds!r} is not a number of bytes")
-    if "strict" not in told:
-        told["strict"] = strict_of_environment()
-    if isinstance(strict := told["strict"], str):
+    strict = told["strict"] if "strict" in told else strict_of_environment()
+    if isinstance(strict, str):
         raise ArgumentError(f"strict={strict!r}: expected True, False or a list of kinds: {', '.join(_core.finding_kinds())}")
     if (cluster := told.get("cluster")) is not None:
         told["cluster"] = dimensions("cluster", cluster)
-    return Launch(kernel, grid, block, **told)
+    told["grid"], told["block"], told["strict"] = grid, block, strict
+    return checked(kernel, told)
+
+
+def checked(kernel: str, told: dict[str, Any]) -> Launch:
+    """The launch with these attributes, ``grid`` and ``block`` among them, which have been looked at. They are put where they are
+    kept: a frozen class would take three times as long, at every launch."""
+    launch = Launch.__new__(Launch)
+    own = launch.__dict__
+    own["kernel"] = kernel
+    own.update(_DEFAULTS)
+    own.update(told)
+    return launch
 
 
 def strict_of_environment() -> Strict:
     """Whether ``luthier check`` has launches judged, or what by."""
-    told = os.environ.get(CHECK, "")
-    return told == "1" or (told.split(",") if told not in ("", "0") else False)
+    told = _core.environment(CHECK)
+    if told is None or told in ("", "0"):
+        return False
+    return told == "1" or told.split(",")
 
 
 def _grid(grid: Any, blocks: Any, block: tuple[int, int, int]) -> tuple[int, int, int]:

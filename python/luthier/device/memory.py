@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from .. import _core
 from ..errors import ArgumentError
 
 #: What :func:`allocate` begins at a multiple of, as hipMalloc does.
@@ -36,6 +37,8 @@ class Owner:
     held: Callable[[], Any]
     #: Whether he is gone, told faster.
     is_gone: Callable[[], bool]
+    #: Of an array that says when it goes: what :func:`luthier._core.array_place` says of it then.
+    place: tuple[int, int, bool, bool] | None = None
 
 
 @dataclass
@@ -60,14 +63,43 @@ class HostMemory:
         #: Where the ranges begin, sorted.
         self._starts: list[int] = []
         self._ranges: dict[int, Range] = {}
+        #: Who own some of the ranges, by their identity.
+        self._owners: dict[int, Owner] = {}
+        #: Arrays that have gone since what they owned was given back. It is a list of its own, as they keep what they tell alive.
+        self._gone: list[weakref.ref[Any]] = []
+        #: There has been an owner who does not say when he goes.
+        self._has_silent = False
 
     def share(self, value: Any) -> int:
         """Makes the memory of an array or a tensor the device's as well; gives the address of its first element."""
         with self._lock:
-            first, owner = described(value)
+            known = self._known(value)
+            if known is not None:
+                return known
+            first, owner = described(value, self._gone.append)
             if owner.end != owner.start:
                 self._take_in(owner)
             return first
+
+    def _known(self, value: Any) -> int | None:
+        """The address of an array's first element, if what owns it has been taken in, to be written if it may be now."""
+        numpy = sys.modules.get("numpy")
+        if numpy is None:
+            return None
+        array: Any = value if type(value) is numpy.ndarray else getattr(value, "__luthier_array__", None)
+        if type(array) is not numpy.ndarray:
+            return None
+        whole: Any = array
+        while isinstance(base := whole.base, numpy.ndarray):
+            whole = base
+        owner = self._owners.get(id(whole))
+        if owner is None or owner.held() is not whole:
+            return None
+        place = _core.array_place(whole)
+        if place != owner.place:
+            return None
+        part = place if array is whole else _core.array_place(array)
+        return part[0] if part is not None and owner.start <= part[0] <= owner.end else None
 
     def has(self, address: int, size: int) -> bool:
         """Whether these bytes are in one range."""
@@ -82,14 +114,17 @@ class HostMemory:
 
     def sweep(self) -> None:
         """Gives back what has no owner any more."""
+        if not self._gone and not self._has_silent:
+            return
         with self._lock:
+            self._gone.clear()
             for found in [r for r in self._ranges.values() if any(owner.is_gone() for owner in r.owners)]:
                 self._replace([found], _ranges_of(owner for owner in found.owners if not owner.is_gone()))
 
     def kept(self, anyhow: bool = False) -> list[Any]:
         """All owners, to be held while a kernel runs: another thread of Python may let go of one meanwhile. Where there is
         no other thread, and nothing calls Python (``anyhow``), nothing can."""
-        if threading.active_count() == 1 and not anyhow:
+        if not self._ranges or (threading.active_count() == 1 and not anyhow):
             return []
         with self._lock:
             return [owner.held() for found in self._ranges.values() for owner in found.owners]
@@ -101,6 +136,7 @@ class HostMemory:
 
     def _take_in(self, owner: Owner) -> None:
         """Has the owner's bytes in a range."""
+        self._has_silent |= owner.place is None
         found = self._at(owner.start)
         if found is None or any(known.is_gone() for known in found.owners):
             self.sweep()  # the memory may be another array's by now
@@ -108,6 +144,7 @@ class HostMemory:
         if found is not None and owner.end <= found.end and (found.writable or not owner.writable):
             if all(known.identity != owner.identity for known in found.owners):
                 found.owners.append(owner)
+                self._owners[owner.identity] = owner
             return
         first = bisect.bisect_left(self._starts, owner.end)
         met = [found for start in self._starts[:first] if (found := self._ranges[start]).end > owner.start]
@@ -132,9 +169,13 @@ class HostMemory:
         for found in old:
             self._starts.remove(found.start)
             del self._ranges[found.start]
+            for owner in found.owners:
+                self._owners.pop(owner.identity, None)
         for found in new:
             bisect.insort(self._starts, found.start)
             self._ranges[found.start] = found
+            for owner in found.owners:
+                self._owners[owner.identity] = owner
 
 
 def _ranges_of(owners: Iterable[Owner]) -> list[Range]:
@@ -183,8 +224,8 @@ def is_allocated(array: Any) -> bool:
     return known is not None and known[0]() is owner
 
 
-def described(value: Any) -> tuple[int, Owner]:
-    """Where an array's or a tensor's first element is, and who owns its memory."""
+def described(value: Any, gone: Callable[[weakref.ref[Any]], object]) -> tuple[int, Owner]:
+    """Where an array's or a tensor's first element is, and who owns its memory. ``gone`` is called when an array that does has gone."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         return _of_torch(torch, value)
@@ -193,10 +234,10 @@ def described(value: Any) -> tuple[int, Owner]:
     numpy = sys.modules.get("numpy")
     if numpy is None or not isinstance(value, numpy.ndarray):
         raise ArgumentError(f"share: a NumPy array or a torch tensor on the CPU is needed, not a {type(value).__name__}")
-    return _of_numpy(numpy, value)
+    return _of_numpy(numpy, value, gone)
 
 
-def _of_numpy(numpy: Any, array: Any) -> tuple[int, Owner]:
+def _of_numpy(numpy: Any, array: Any, gone: Callable[[weakref.ref[Any]], object]) -> tuple[int, Owner]:
     import mmap
 
     if array.dtype.hasobject:
@@ -219,8 +260,8 @@ def _of_numpy(numpy: Any, array: Any) -> tuple[int, Owner]:
         start, end = bounds(owner)
     if (allocated := _ALLOCATED.get(id(owner))) is not None and allocated[0]() is owner:
         start, end = allocated[1]
-    held = weakref.ref(owner)
-    return array.ctypes.data, Owner(start, end, bool(owner.flags.writeable), id(owner), held, lambda: held() is None)
+    held, place = weakref.ref(owner, gone), _core.array_place(owner)
+    return array.ctypes.data, Owner(start, end, bool(owner.flags.writeable), id(owner), held, lambda: held() is None, place)
 
 
 def _of_torch(torch: Any, tensor: Any) -> tuple[int, Owner]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from ..base.tracebacks import shortened
@@ -18,12 +19,13 @@ from ..objects.code_object import CodeObject, no_kernel
 from ..reports import spool
 from ..reports.findings import Finding, in_lds
 from ..reports.report import Report
-from .arguments import Packed, Place, Signature, check_workgroup
+from .arguments import Packed, Place, Signature
 from .instrumented import FULL, ORIGINAL, Instrumented, Variant
 from .launching import Launch, LaunchKeywords, launch_of, launches, warn_of_small_grid
 from .observe import Events, Session, Trace, request
 from .printing import may_print
 from .results import RunResult
+from .sizes import check_workgroup
 from .where import explained, farthest, place_of, source_text
 
 if TYPE_CHECKING:
@@ -39,6 +41,10 @@ if TYPE_CHECKING:
 
 
 Made = TypeVar("Made")
+
+
+#: Where there are no channels to be read.
+_NO_READER = nullcontext()
 
 
 class LaunchWatch(Protocol):
@@ -92,11 +98,8 @@ class Module:
         self._chooser = Chooser(select, code_object) if select else None
         if self._chooser is not None and kernels is None:
             kernels = self._chooser.kernels
-        self._kernels: dict[tuple[str, str], tuple[dict[str, Any], Signature]] = {}
-        #: What runs for a variant of a name and a kernel.
-        self._runs: dict[tuple[str, str], Variant] = {}
-        #: Whether each may print.
-        self._printing: dict[tuple[str, str], bool] = {}
+        #: What is known of a variant of a name and a kernel.
+        self._known: dict[tuple[str, str], _Known] = {}
         of = (device, self)
         if list(wanted) == [FULL] and not select and variants is None and loaded_as is None:
             made = Instrumented(code_object, wanted[FULL], kernels)
@@ -144,11 +147,14 @@ class Module:
 
     def runs(self, name: str, kernel: str) -> Variant:
         """What runs of ``kernel`` for a variant of that name: the original where nothing was inserted beside it."""
-        found = self._runs.get((name, kernel))
+        return self._of(name, kernel).runs
+
+    def _of(self, name: str, kernel: str) -> _Known:
+        found = self._known.get((name, kernel))
         if found is None:
             variant = self.variants[name]
-            found = variant if variant.loaded.core.kernel(kernel) is not None else self._first
-            self._runs[name, kernel] = found
+            runs = variant if variant.loaded.core.kernel(kernel) is not None else self._first
+            found = self._known[name, kernel] = _Known(self.code_object, runs, kernel)
         return found
 
     @shortened
@@ -200,7 +206,7 @@ class Module:
         """
         told = launch_of(kernel, launch)
         watched = lambda runs: request(runs.loaded, events, snapshots, only, limit, on_events)  # noqa: E731
-        return Trace(*self._launch(told, watched, on_events))
+        return self._traced(told, watched, on_events)
 
     @shortened
     @launches
@@ -319,97 +325,96 @@ class Module:
 
     def _prepare(self, launch: Launch, variant: Variant) -> tuple[Variant, Packed]:
         """What runs, and its arguments; the tools are told."""
-        runs, kernel = self.runs(variant.name, launch.kernel), launch.kernel
-        known = (runs.name, kernel)
-        if known not in self._kernels:
-            facts = runs.loaded.core.kernel(kernel)
-            if facts is None:
-                raise ArgumentError(no_kernel(self.code_object, kernel))
-            self._kernels[known] = facts, Signature(kernel, facts, self.code_object.core)
-        facts, signature = self._kernels[known]
-        check_workgroup(kernel, facts, launch.block)
+        known = self._of(variant.name, launch.kernel)
+        signature = known.signature
+        check_workgroup(launch.kernel, known.facts, launch.block)
         warn_of_small_grid(launch)
-        self.device.memory.sweep()
-        packed = signature.pack(list(launch.args), self.device.core, self.device.memory)
+        memory = self.device.memory
+        memory.sweep()
+        packed = signature.pack(list(launch.args), self.device.core, memory)
         if variant.toolset.tools:
             try:
                 variant.toolset.launched(replace(launch, places=lambda: packed.places))
             except BaseException:
                 packed.free(self.device.core)
                 raise
-        return runs, packed
+        return known.runs, packed
 
     def _launch(
         self,
         launch: Launch,
         watched: Callable[[Variant], Any] | None,
         on_events: Callable[[Events], object] | None = None,
-    ) -> tuple[RunResult, Any, list[Place]]:
+    ) -> tuple[RunResult, Any, Packed]:
         variant = self.chosen(launch)
         wanted = None if watched is None else watched(self.runs(variant.name, launch.kernel))
-        runs, packed = self._prepare(launch, variant)
+        _, packed = self._prepare(launch, variant)
         try:
-            made = self._run(launch, variant, runs, packed, wanted, on_events=on_events)
+            result, seen = self._run(launch, variant, packed, wanted, lambda: packed.places, on_events)
         finally:
             packed.free(self.device.core)
 
         def again(wanted: Sequence[Any]) -> Trace:
             same = replace(launch, variant=variant.name)
-            return Trace(*self._launch(same, lambda runs: request(runs.loaded, *wanted)))
+            return self._traced(same, lambda runs: request(runs.loaded, *wanted))
 
-        made[0].again = again
-        return made
+        result.again = again
+        return result, seen, packed
+
+    def _traced(
+        self, launch: Launch, watched: Callable[[Variant], Any], on_events: Callable[[Events], object] | None = None
+    ) -> Trace:
+        result, seen, packed = self._launch(launch, watched, on_events)
+        return Trace(result, seen, packed.places)
 
     def run_packed(self, launch: Launch, kernarg: bytes, places: Callable[[], list[Place]]) -> RunResult:
         """Makes ``launch`` of a kernel whose arguments are bytes already, ``kernarg``, as a launcher other than ours has packed them. ``places`` says
         what is where in memory, should it be asked."""
         variant = self.chosen(launch)
-        variant.toolset.launched(replace(launch, places=places))
-        return self._run(launch, variant, self.runs(variant.name, launch.kernel), Packed(kernarg), None, places)[0]
+        if variant.toolset.tools:
+            variant.toolset.launched(replace(launch, places=places))
+        return self._run(launch, variant, Packed(kernarg), None, places)[0]
 
     def trace_packed(self, launch: Launch, kernarg: bytes, places: Callable[[], list[Place]], wanted: Sequence[Any]) -> Trace:
         """The same (``launch``, ``kernarg`` and ``places`` are those of :meth:`run_packed`), watched: ``wanted`` are the events, snapshots, addresses and limit of :meth:`trace`."""
         variant = self.chosen(launch)
-        runs = self.runs(variant.name, launch.kernel)
-        watched = request(runs.loaded, *wanted)
+        watched = request(self.runs(variant.name, launch.kernel).loaded, *wanted)
         variant.toolset.launched(replace(launch, places=places))
-        result, seen, _ = self._run(launch, variant, runs, Packed(kernarg), watched, places)
-        return Trace(result, seen, places())
+        return Trace(*self._run(launch, variant, Packed(kernarg), watched, places), places())
 
     def _run(
         self,
         launch: Launch,
         variant: Variant,
-        runs: Variant,
         packed: Packed,
         watched: Any,
-        places_of: Callable[[], list[Place]] = list,
+        places: Callable[[], list[Place]],
         on_events: Callable[[Events], object] | None = None,
-    ) -> tuple[RunResult, Any, list[Place]]:
-        core, watch = self.device.core, self.device.launch_watch
-        places = list(packed.places)
+    ) -> tuple[RunResult, Any]:
+        device, known = self.device, self._of(variant.name, launch.kernel)
+        core, watch = device.core, device.launch_watch
         if watch is not None:
-            watch.begins(self, launch, packed.kernarg, places or places_of())
-        printer = self.device.printer if self._may_print(runs, launch.kernel) else None
-        kept = self.device.memory.kept(anyhow=printer is not None or self.device.progress is not None)
+            watch.begins(self, launch, packed.kernarg, places())
+        printer = device.printer if known.may_print else None
+        kept = device.memory.kept(anyhow=printer is not None or device.progress is not None)
         try:
-            with Reader(runs.sources) if runs.sources else nullcontext():
+            with Reader(known.runs.sources) if known.runs.sources else _NO_READER:
                 try:
                     report = core.launch(
-                        runs.id,
+                        known.runs.id,
                         launch,
                         packed.kernarg,
                         watched=watched,
-                        progress=self.device.progress,
+                        progress=device.progress,
                         printed=printer.write if printer is not None else None,
-                        heard=None if on_events is None else lambda seen: on_events(Events(seen, places)),
+                        heard=None if on_events is None else lambda seen: on_events(Events(seen, places())),
                     )
                 finally:
                     if printer is not None:
                         printer.flush()
             packed.fetch(core)
         except DeviceError as error:
-            told = explained(error, [*(places or places_of()), *self._tools_places()])
+            told = explained(error, [*places(), *self._tools_places()])
             if watch is not None:
                 watch.ends(self, launch, told)
             raise told from None
@@ -418,15 +423,9 @@ class Module:
         if watch is not None:
             watch.ends(self, launch, None)
         seen = report.pop("seen", None)
-        report["findings"] = [Finding(finding) for finding in report["findings"]]
-        places = places or places_of() if report["findings"] else places
-        known = [*places, *self._tools_places()] if report["findings"] else []
-        for finding in report["findings"]:
-            address = finding["address"]
-            finding["place"] = None if address is None or in_lds(finding) else place_of(address, known)
-            finding["worst"] = farthest(finding, known)
-            finding["source_text"] = source_text(finding["source"])
-        if launch.kinds is not None:
+        if report["findings"]:
+            report["findings"] = self._placed(report["findings"], [*places(), *self._tools_places()])
+        if launch.strict is not False and launch.kinds is not None:
             spool.add(report["findings"])
         result = RunResult(
             self,
@@ -438,13 +437,18 @@ class Module:
             cluster=launch.cluster,
             **report,
         )
-        return result, seen, places
+        return result, seen
 
-    def _may_print(self, runs: Variant, kernel: str) -> bool:
-        known = (runs.name, kernel)
-        if known not in self._printing:
-            self._printing[known] = may_print(runs.loaded.core.kernel(kernel))
-        return self._printing[known]
+    @staticmethod
+    def _placed(found: Sequence[dict[str, Any]], known: Sequence[Place]) -> list[Finding]:
+        """The findings of a launch, with where in the buffers ``known`` and at which line of the source each is."""
+        findings = [Finding(finding) for finding in found]
+        for finding in findings:
+            address = finding["address"]
+            finding["place"] = None if address is None or in_lds(finding) else place_of(address, known)
+            finding["worst"] = farthest(finding, known)
+            finding["source_text"] = source_text(finding["source"])
+        return findings
 
     def _tools_places(self) -> list[Place]:
         """Where on the device the tools' arrays and counters are."""
@@ -510,3 +514,26 @@ class Module:
 
     def __repr__(self) -> str:
         return f"<Module {self.loaded!r}>"
+
+
+class _Known:
+    """What is known of a kernel that a variant runs, ``runs``, worked out once."""
+
+    def __init__(self, code_object: CodeObject, runs: Variant, kernel: str):
+        self.runs = runs
+        self._original, self._kernel = code_object, kernel
+        self._facts = runs.loaded.core.kernel(kernel)
+        #: Whether it may print.
+        self.may_print = may_print(self._facts)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The kernel's metadata. ArgumentError if there is no such kernel."""
+        if self._facts is None:
+            raise ArgumentError(no_kernel(self._original, self._kernel))
+        return self._facts
+
+    @cached_property
+    def signature(self) -> Signature:
+        """What it takes. ArgumentError if there is no such kernel, and where its metadata do not say what it takes."""
+        return Signature(self._kernel, self.facts, self._original.core)

@@ -100,7 +100,7 @@ def misfit(array: Any, kind: Declared) -> str | None:
     """Why the elements of an array are not those that a pointer points to. Bytes (``uint8``, ``V``) are raw memory, and
     whole numbers of either sign are the same; so are formats that NumPy does not have, and bits of their size."""
     to, dtype = kind.to, array.dtype
-    if to is None or dtype.kind == "V" or dtype == "uint8" or dtype.kind not in "biuf":
+    if to is None or dtype.kind not in "biuf" or (dtype.kind == "u" and dtype.itemsize == 1):
         return None
     # A pointer to characters is C's pointer to raw memory.
     if to.size == 1 and "char" in kind.name:

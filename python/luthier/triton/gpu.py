@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..base.callers import callers_level
-from ..device.launching import Launch, Strict
+from ..device.launching import Launch, Strict, checked
 from ..device.mock_device import Device
 from ..device.module import Module
 from ..device.observe import Trace
@@ -185,13 +185,19 @@ class Gpu:
         global _last
         block = (threads, 1, 1)
         sizes = (grid[0] * threads, grid[1], grid[2])
-        if not all(0 < size < 1 << 32 for size in sizes):
+        if not 0 < min(sizes) <= max(sizes) < 1 << 32:
             raise ArgumentError(
                 f"kernel {function.name}: a grid of {grid[0]} x {grid[1]} x {grid[2]} workgroups of {threads} threads: at least "
                 f"one workgroup, and less than 2**32 threads, in each direction"
             )
         _last = None
-        told = Launch(function.name, sizes, block, args, lds, self.strict, cooperative, cluster, self.schedule)
+        told = checked(
+            function.name,
+            {
+                "grid": sizes, "block": block, "args": args, "lds": lds, "strict": self.strict, "cooperative": cooperative,
+                "cluster": cluster, "schedule": self.schedule,
+            },
+        )  # fmt: skip
         module = self.loaded(function)
         if self._held is not None and not self.is_measuring:
             self._held.append(Held(function, module, told, kernarg, places(), bound()))

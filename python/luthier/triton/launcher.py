@@ -73,10 +73,13 @@ class Launcher:
             for name, kind, value in zip(self._names, self._kinds, args):
                 self._flatten(name, kind, value, waves, blocks, (kinds, names, values))
         count = programs[0] * programs[1] * programs[2]
-        scratch = _scratch(_allocation._allocator, *self._scratch, count, stream)
-        profile = _scratch(getattr(_allocation, "_profile_allocator", None), *self._profile, count, stream)
         given = list(values)
-        values += [scratch, profile]
+        scratch = profile = None
+        if self._scratch[0]:
+            scratch = _scratch(_allocation._allocator, *self._scratch, count, stream)
+        if self._profile[0]:
+            profile = _scratch(getattr(_allocation, "_profile_allocator", None), *self._profile, count, stream)
+        values += (scratch, profile)
         packer = self._packers.get(handle)
         if packer is None:
             packer = self._packers[handle] = self._packer(function, kinds)
@@ -87,8 +90,7 @@ class Launcher:
         cluster = (workgroups, 1, 1) if workgroups > 1 else None
         places = places_of(names, kinds, given)
         threads = waves * self._warp_size
-        named = dict(zip(self._names, args))
-        bound = lambda: Bound(named, list(map(_number, values)), [scratch, profile])  # noqa: E731
+        bound = lambda: Bound(dict(zip(self._names, args)), list(map(_number, values)), [scratch, profile])  # noqa: E731
         grid = (x * workgroups, y, z)
         result = gpu.launch(function, grid, threads, kernarg, lds, self._cooperative, cluster, given, places, bound)
         if result is None:
@@ -145,9 +147,7 @@ def _number(value: Any) -> int | None:
 
 
 def _scratch(allocator: Any, size: int, alignment: int, count: int, stream: Any) -> Any:
-    """The memory of all programs that a kernel asks its launcher for; None if it asks for none."""
-    if not size:
-        return None
+    """The memory of all programs that a kernel asks its launcher for, ``size`` bytes for each."""
     function = allocator.get() if allocator is not None else None
     if function is None or isinstance(function, _allocation.NullAllocator):
         from .tensors import tensor

@@ -13,6 +13,7 @@ import numpy
 from ..device.arguments import Place
 from ..device.memory import HostMemory
 from ..errors import ArgumentError
+from .tensors import Tensor
 
 #: How struct writes each type; pointers are addresses. The types are those of Triton's signatures.
 _FORMATS = {
@@ -26,6 +27,8 @@ def address_of(value: Any, memory: HostMemory) -> int:
     """The address that a pointer argument stands for. What has memory in this process becomes the device's."""
     if value is None:
         return 0
+    if type(value) is Tensor or isinstance(value, numpy.ndarray):
+        return memory.share(value)
     if isinstance(value, int):
         return value
     base = getattr(value, "base", None)
@@ -35,7 +38,7 @@ def address_of(value: Any, memory: HostMemory) -> int:
             return memory.share(value)
         if isinstance(base, torch.Tensor):  # TensorWrapper: another type for the same memory
             return memory.share(base)
-    if hasattr(value, "__luthier_array__") or isinstance(value, numpy.ndarray):
+    if hasattr(value, "__luthier_array__"):
         return memory.share(value)
     if hasattr(base, "__luthier_array__"):
         return memory.share(base)
@@ -104,7 +107,8 @@ class Packer:
         """The bytes. ``values`` is changed on the way."""
         del values[len(self._kinds) :]
         for i in self._pointers:
-            values[i] = address_of(values[i], memory)
+            value = values[i]
+            values[i] = 0 if value is None else address_of(value, memory)
         for i in self._coded:
             value = values[i]
             data = value if isinstance(value, bytes) else encoded(self._kinds[i], value)

@@ -10,6 +10,7 @@ import numpy as np
 from ..device.memory import allocate
 from ..device.unwritten import empty as unwritten
 from ..errors import ArgumentError
+from .gpu import current
 
 #: Types that NumPy has not: by their names, and as Triton calls them; bytes. Without ml_dtypes their arrays hold bits.
 _FOREIGN = {
@@ -50,6 +51,19 @@ class DType:
         return self.name
 
 
+def _type_of(dtype: Any) -> DType:
+    """The type of this name, or of an array's elements. ArgumentError where Triton has none."""
+    name = str(dtype).rpartition(".")[2]
+    name = _ALIASES.get(name, name)
+    if name not in _NAMES:
+        raise ArgumentError(f"Triton has no type for the elements of an array of {name}")
+    return DType(name, _FOREIGN.get(name) or np.dtype(name).itemsize)
+
+
+#: The types of arrays' elements, by NumPy's.
+_OWN: dict[np.dtype[Any], DType] = {}
+
+
 class Tensor:
     """A NumPy array as an argument of Triton kernels, which work on the array's own memory.
 
@@ -60,15 +74,17 @@ class Tensor:
     __slots__ = ("array", "dtype", "__weakref__")
 
     def __init__(self, array: np.ndarray, dtype: Any = None):
-        name = str(array.dtype if dtype is None else dtype).rpartition(".")[2]
-        name = _ALIASES.get(name, name)
-        if name not in _NAMES:
-            raise ArgumentError(f"Triton has no type for the elements of an array of {name}")
         #: The array itself.
         self.array = array
-        self.dtype = DType(name, _FOREIGN.get(name) or np.dtype(name).itemsize)
-        if self.dtype.itemsize != array.dtype.itemsize:
-            raise ArgumentError(f"a tensor of {name} cannot be made of an array of {array.dtype}: their sizes differ")
+        # Each launch makes tensors of the arrays that it is given.
+        known = _OWN.get(array.dtype) if dtype is None else None
+        if known is None:
+            known = _type_of(array.dtype if dtype is None else dtype)
+            if known.itemsize != array.dtype.itemsize:
+                raise ArgumentError(f"a tensor of {known} cannot be made of an array of {array.dtype}: their sizes differ")
+            if dtype is None:
+                _OWN[array.dtype] = known
+        self.dtype = known
 
     @property
     def __luthier_array__(self) -> np.ndarray:
@@ -93,14 +109,12 @@ class Tensor:
 
     def data_ptr(self) -> int:
         """The address of the first element on the device."""
-        from .gpu import current
-
-        return current().device.share(self.array)
+        return current().device.memory.share(self.array)
 
     def ptr_range(self) -> int:
         """Bytes from the first element on: Triton's AMD back end uses buffer instructions below 2 GB. They know no addresses
         before the first element, which kernels need that go along negative strides."""
-        return self.array.nbytes if all(stride >= 0 for stride in self.array.strides) else 1 << 31
+        return self.array.nbytes if min(self.array.strides, default=0) >= 0 else 1 << 31
 
     def numel(self) -> int:
         return self.array.size
