@@ -18,11 +18,14 @@ from pathlib import Path
 import agent
 import device
 import driver
+import gemm
 import hooks
+import matrix
 import memory
 import placing
 import strict
 import tool_costs
+import triton_kernels
 from inputs import LLVM, ROOT, TARGET, WORK, compile_kernel, run
 
 from luthier.cli.tables import show
@@ -194,9 +197,12 @@ def main() -> int:
     results |= placing.measured(path)
     results |= hooks.measured()
     results |= device.measured()
+    results |= matrix.measured()
+    results |= triton_kernels.measured()
     results |= memory.measured()
     results |= strict.measured()
     results |= driver.measured()
+    results |= gemm.measured()
     results |= agent.measured()
     results |= tool_costs.measured(path)
     results["luthier inspect, small file"] = start_up()
