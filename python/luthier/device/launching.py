@@ -93,39 +93,42 @@ class Launch:
 
 _NAMES = ("grid", "blocks", *(f.name for f in fields(Launch) if f.name not in ("kernel", "grid", "places")))
 _KNOWN = frozenset(_NAMES)
-_DEFAULTS = {f.name: f.default for f in fields(Launch) if f.default is not MISSING}
+_DEFAULTS: dict[str, Any] = {
+    "grid": None,
+    "blocks": None,
+    **{f.name: f.default for f in fields(Launch) if f.default is not MISSING},
+}
 
 
 def launch_of(kernel: str, keywords: LaunchKeywords) -> Launch:
     """The launch that the keywords describe."""
-    told: dict[str, Any] = dict(keywords)
-    if not _KNOWN.issuperset(told):
-        name = next(name for name in told if name not in _KNOWN)
+    if not _KNOWN.issuperset(keywords):
+        name = next(name for name in keywords if name not in _KNOWN)
         close = difflib.get_close_matches(name, _NAMES, 1)
         raise TypeError(f"a launch has no keyword {name!r}" + (f": {close[0]}" if close else f", only {', '.join(_NAMES)}"))
-    if "block" not in told:
+    if "block" not in keywords:
         raise TypeError("a launch needs block=, the work-items of a workgroup")
+    told: dict[str, Any] = {**_DEFAULTS, **keywords}
     block = dimensions("block", told["block"])
-    grid = _grid(told.pop("grid", None), told.pop("blocks", None), block)
-    lds = told.get("lds", 0)
+    told["grid"], told["block"] = _grid(told["grid"], told.pop("blocks"), block), block
+    lds = told["lds"]
     if not hasattr(lds, "__index__") or not 0 <= lds.__index__() < 1 << 32:
         raise ArgumentError(f"lds: {lds!r} is not a number of bytes")
-    strict = told["strict"] if "strict" in told else strict_of_environment()
-    if isinstance(strict, str):
+    if "strict" not in keywords:
+        told["strict"] = strict_of_environment()
+    elif isinstance(strict := told["strict"], str):
         raise ArgumentError(f"strict={strict!r}: expected True, False or a list of kinds: {', '.join(_core.finding_kinds())}")
-    if (cluster := told.get("cluster")) is not None:
+    if (cluster := told["cluster"]) is not None:
         told["cluster"] = dimensions("cluster", cluster)
-    told["grid"], told["block"], told["strict"] = grid, block, strict
     return checked(kernel, told)
 
 
 def checked(kernel: str, told: dict[str, Any]) -> Launch:
-    """The launch with these attributes, ``grid`` and ``block`` among them, which have been looked at. They are put where they are
-    kept: a frozen class would take three times as long, at every launch."""
+    """The launch with these attributes, which have been looked at; what is not among them is as the class has it. They are put
+    where they are kept: a frozen class would take three times as long, at every launch."""
     launch = Launch.__new__(Launch)
     own = launch.__dict__
     own["kernel"] = kernel
-    own.update(_DEFAULTS)
     own.update(told)
     return launch
 

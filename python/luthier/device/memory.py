@@ -37,8 +37,8 @@ class Owner:
     held: Callable[[], Any]
     #: Whether he is gone, told faster.
     is_gone: Callable[[], bool]
-    #: Of an array that says when it goes: what :func:`luthier._core.array_place` says of it then.
-    place: tuple[int, int, bool, bool] | None = None
+    #: Whether he says when he goes.
+    tells: bool = False
 
 
 @dataclass
@@ -72,10 +72,10 @@ class HostMemory:
 
     def share(self, value: Any) -> int:
         """Makes the memory of an array or a tensor the device's as well; gives the address of its first element."""
+        known = self._known(value)
+        if known is not None:
+            return known
         with self._lock:
-            known = self._known(value)
-            if known is not None:
-                return known
             first, owner = described(value, self._gone.append)
             if owner.end != owner.start:
                 self._take_in(owner)
@@ -93,13 +93,11 @@ class HostMemory:
         while isinstance(base := whole.base, numpy.ndarray):
             whole = base
         owner = self._owners.get(id(whole))
-        if owner is None or owner.held() is not whole:
+        # It has not moved: NumPy resizes no array that there is a weak reference to.
+        if owner is None or owner.held() is not whole or owner.writable != whole.flags.writeable:
             return None
-        place = _core.array_place(whole)
-        if place != owner.place:
-            return None
-        part = place if array is whole else _core.array_place(array)
-        return part[0] if part is not None and owner.start <= part[0] <= owner.end else None
+        place = _core.array_place(array)
+        return place[0] if place is not None and owner.start <= place[0] <= owner.end else None
 
     def has(self, address: int, size: int) -> bool:
         """Whether these bytes are in one range."""
@@ -136,7 +134,7 @@ class HostMemory:
 
     def _take_in(self, owner: Owner) -> None:
         """Has the owner's bytes in a range."""
-        self._has_silent |= owner.place is None
+        self._has_silent |= not owner.tells
         found = self._at(owner.start)
         if found is None or any(known.is_gone() for known in found.owners):
             self.sweep()  # the memory may be another array's by now
@@ -260,8 +258,8 @@ def _of_numpy(numpy: Any, array: Any, gone: Callable[[weakref.ref[Any]], object]
         start, end = bounds(owner)
     if (allocated := _ALLOCATED.get(id(owner))) is not None and allocated[0]() is owner:
         start, end = allocated[1]
-    held, place = weakref.ref(owner, gone), _core.array_place(owner)
-    return array.ctypes.data, Owner(start, end, bool(owner.flags.writeable), id(owner), held, lambda: held() is None, place)
+    held = weakref.ref(owner, gone)
+    return array.ctypes.data, Owner(start, end, bool(owner.flags.writeable), id(owner), held, lambda: held() is None, True)
 
 
 def _of_torch(torch: Any, tensor: Any) -> tuple[int, Owner]:

@@ -427,17 +427,7 @@ class Module:
             report["findings"] = self._placed(report["findings"], [*places(), *self._tools_places()])
         if launch.strict is not False and launch.kinds is not None:
             spool.add(report["findings"])
-        result = RunResult(
-            self,
-            launch.kernel,
-            launch.grid,
-            launch.block,
-            list(launch.args),
-            variant=variant.name,
-            cluster=launch.cluster,
-            **report,
-        )
-        return result, seen
+        return RunResult.of(self, launch, variant.name, report), seen
 
     @staticmethod
     def _placed(found: Sequence[dict[str, Any]], known: Sequence[Place]) -> list[Finding]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..objects.code_object import CodeObject
     from ..views.annotation import Annotation
     from ..views.difference import Difference
+    from .launching import Launch
     from .module import Module
     from .observe import Trace
 
@@ -51,6 +52,16 @@ class RunResult:
     cluster: tuple[int, int, int] | None = None
     #: Makes the launch once more, watched: what :meth:`trace` calls.
     again: Callable[[Sequence[Any]], Trace] | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, module: Module, launch: Launch, variant: str, report: dict[str, Any]) -> RunResult:
+        """What ``launch`` of a kernel of ``module`` did, for the ``variant`` of that name. What the device's ``report`` has becomes
+        the result's own: to hand on each part took longer."""
+        made = cls.__new__(cls)
+        made.__dict__ = report
+        made.module, made.kernel, made.grid, made.block = module, launch.kernel, launch.grid, launch.block
+        made.args, made.variant, made.cluster = list(launch.args), variant, launch.cluster
+        return made
 
     @property
     def loaded(self) -> CodeObject:

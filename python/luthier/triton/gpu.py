@@ -184,8 +184,8 @@ class Gpu:
         went wrong, ``bound`` what the source calls all of them."""
         global _last
         block = (threads, 1, 1)
-        sizes = (grid[0] * threads, grid[1], grid[2])
-        if not 0 < min(sizes) <= max(sizes) < 1 << 32:
+        x, y, z = sizes = (grid[0] * threads, grid[1], grid[2])
+        if not (0 < x < 1 << 32 and 0 < y < 1 << 32 and 0 < z < 1 << 32):
             raise ArgumentError(
                 f"kernel {function.name}: a grid of {grid[0]} x {grid[1]} x {grid[2]} workgroups of {threads} threads: at least "
                 f"one workgroup, and less than 2**32 threads, in each direction"

@@ -27,7 +27,9 @@ def address_of(value: Any, memory: HostMemory) -> int:
     """The address that a pointer argument stands for. What has memory in this process becomes the device's."""
     if value is None:
         return 0
-    if type(value) is Tensor or isinstance(value, numpy.ndarray):
+    if type(value) is Tensor:
+        return memory.share(value.array)
+    if isinstance(value, numpy.ndarray):
         return memory.share(value)
     if isinstance(value, int):
         return value
