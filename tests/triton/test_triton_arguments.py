@@ -50,6 +50,25 @@ def test_strides_may_be_negative_or_zero(on_gpu, target):
         np.testing.assert_array_equal(out[: len(view)], view)
 
 
+def test_a_tensor_stands_for_what_its_array_is_at_each_launch(on_gpu):
+    array = np.arange(10, dtype=np.float32)
+    array.flags.writeable = False
+    tensor, out = luthier.triton.Tensor(array), luthier.triton.tensor(np.zeros(10, np.float32))
+    for target in ("gfx942", "gfx1201", "gfx942"):
+        on_gpu(target)
+        copy_strided[(1,)](tensor, out, 1, 10, BLOCK=16)
+        np.testing.assert_array_equal(out.numpy(), array)
+        out.zero_()
+    with pytest.raises(lt.StrictError, match="which is read-only"):
+        double[(1,)](tensor, 10, BLOCK=16)
+    array.flags.writeable = True
+    double[(1,)](tensor, 10, BLOCK=16)
+    assert array.tolist() == [2 * n for n in range(10)]
+    tensor.array = np.ones(10, np.float32)
+    copy_strided[(1,)](tensor, out, 1, 10, BLOCK=16)
+    assert out.numpy().tolist() == [1] * 10
+
+
 def test_arrays_of_other_classes_and_in_tuples_are_taken_in_place(on_gpu):
     class Own(np.ndarray):
         pass

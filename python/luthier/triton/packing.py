@@ -28,7 +28,7 @@ def address_of(value: Any, memory: HostMemory) -> int:
     if value is None:
         return 0
     if type(value) is Tensor:
-        return memory.share(value.array)
+        return value.address_in(memory)
     if isinstance(value, numpy.ndarray):
         return memory.share(value)
     if isinstance(value, int):

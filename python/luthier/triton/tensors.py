@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..device.memory import allocate
+from ..device.memory import HostMemory, allocate
 from ..device.unwritten import empty as unwritten
 from ..errors import ArgumentError
 from .gpu import current
@@ -71,7 +71,7 @@ class Tensor:
     ones: an array of ml_dtypes, or of unsigned integers with ``dtype=``), and what TensorDescriptor.from_tensor reads.
     """
 
-    __slots__ = ("array", "dtype", "__weakref__")
+    __slots__ = ("array", "dtype", "_shared", "__weakref__")
 
     def __init__(self, array: np.ndarray, dtype: Any = None):
         #: The array itself.
@@ -85,6 +85,9 @@ class Tensor:
             if dtype is None:
                 _OWN[array.dtype] = known
         self.dtype = known
+        #: The memory, the array, whether that may be written, and its address there, as it was shared last: it stays so for as
+        #: long as the array lives.
+        self._shared: tuple[HostMemory | None, np.ndarray, bool, int] = (None, array, False, 0)
 
     @property
     def __luthier_array__(self) -> np.ndarray:
@@ -109,7 +112,16 @@ class Tensor:
 
     def data_ptr(self) -> int:
         """The address of the first element on the device."""
-        return current().device.memory.share(self.array)
+        return self.address_in(current().device.memory)
+
+    def address_in(self, memory: HostMemory) -> int:
+        """The address of the first element in a device's ``memory``, which shares it from now on."""
+        known, array, is_writable, address = self._shared
+        if known is not memory or array is not self.array or array.flags.writeable != is_writable:
+            array = self.array
+            address = memory.share(array)
+            self._shared = memory, array, array.flags.writeable, address
+        return address
 
     def ptr_range(self) -> int:
         """Bytes from the first element on: Triton's AMD back end uses buffer instructions below 2 GB. They know no addresses
