@@ -231,14 +231,7 @@ mod vectors {
 
     /// Some rows of the result.
     #[inline(always)]
-    unsafe fn side_by_side<
-        L: Lanes,
-        U: Unit,
-        const KA: usize,
-        const KB: usize,
-        const GROUP: usize,
-        const N: usize,
-    >(
+    unsafe fn side_by_side<L: Lanes, U: Unit, const KA: usize, const KB: usize, const GROUP: usize, const N: usize>(
         a: &Numbers<KA>,
         b: &Numbers<KB>,
         rows: [usize; ROWS],

@@ -15,10 +15,10 @@ use luthier_isa::op::Op as IsaOp;
 
 use std::marker::PhantomData;
 
-use super::{fields, integers};
 use super::layout::{self, is_rdna3};
 use super::rdna::{self, Bits};
 use super::swmmac;
+use super::{fields, integers};
 pub(super) use crate::fp::dot::{Bf8, Bf16, F16, Fp8};
 use crate::fp::dot::{Factor, Result, Single};
 use crate::fp::{half, small};
