@@ -165,7 +165,8 @@ struct Poller {
     pauses: AtomicBool,
     /// It runs a handler of the program's.
     handles: AtomicBool,
-    /// What interrupts it soon after a sleep, or [`NO_TIMER`]: the kernel's number, as C's functions are in a library of their own where glibc is old.
+    /// What interrupts it soon after a sleep, or [`NO_TIMER`]. It is the kernel's number: before glibc 2.34, C's functions are
+    /// in a library of their own.
     timer: AtomicI32,
     /// The processor time that it had when it was let go last.
     let_go: AtomicU64,

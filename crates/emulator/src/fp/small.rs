@@ -91,16 +91,6 @@ impl Small {
             Top::Fnuz | Top::Numbers => self.magnitudes(),
         }
     }
-    /// The magnitudes of infinity, and of the first NaN; beyond all where there is none. (Not of FNUZ, whose NaN is that of
-    /// the sign.)
-    #[inline(always)]
-    pub const fn specials(self) -> (u32, u32) {
-        match self.top {
-            Top::Ieee => (self.largest() + 1, self.largest() + 2),
-            Top::OneNan => (u32::MAX, self.magnitudes()),
-            Top::Fnuz | Top::Numbers => (u32::MAX, u32::MAX),
-        }
-    }
     const fn least_exponent(self) -> i32 {
         1 - self.bias
     }
@@ -113,6 +103,7 @@ impl Small {
             Top::Numbers => false,
         }
     }
+    #[inline(always)]
     const fn is_infinite(self, code: u32) -> bool {
         matches!(self.top, Top::Ieee) && code & self.magnitudes() == self.largest() + 1
     }
@@ -155,9 +146,8 @@ impl Small {
         let magnitude = code & self.magnitudes();
         let rebias = f32::from_bits(((254 - self.bias) as u32) << 23);
         let number = (f32::from_bits(magnitude << (23 - self.fraction)) * rebias).to_bits();
-        let (infinity, nan) = self.specials();
-        let number = if magnitude == infinity { 0x7f80_0000 } else { number };
-        let number = if self.is_nan(code) | (magnitude >= nan) { 0x7fc0_0000 } else { number };
+        let number = if self.is_infinite(code) { 0x7f80_0000 } else { number };
+        let number = if self.is_nan(code) { 0x7fc0_0000 } else { number };
         f32::from_bits(number | (code & self.sign_bit()) << (32 - self.bits()))
     }
 

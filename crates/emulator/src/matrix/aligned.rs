@@ -115,7 +115,7 @@ mod vectors {
     unsafe fn exponents<L: Lanes>(x: L::Float) -> L::Int {
         // SAFETY: as the caller says.
         unsafe {
-            let biased = L::and(L::down23(L::as_int(x)), L::all_int(0xff));
+            let biased = L::and(L::down(L::as_int(x), 23), L::all_int(0xff));
             L::sub(L::max(biased, L::all_int(1)), L::all_int(127))
         }
     }
@@ -138,7 +138,7 @@ mod vectors {
             }
             // That of zeros is out of range.
             let biased = L::sub(L::all_int(24 + 127), L::max(largest, L::all_int(-100)));
-            let unit = L::as_float(L::up23(biased));
+            let unit = L::as_float(L::up(biased, 23));
             let mut sum = L::all_int(0);
             for k in (from..at.k).step_by(SUMS) {
                 let x = *a.value.get_unchecked(at.a + k * at.step);
@@ -156,7 +156,7 @@ mod vectors {
         // SAFETY: as the caller says.
         unsafe {
             let difference = L::max(L::sub(own, top), L::all_int(-100));
-            L::as_float(L::up23(L::add(difference, L::all_int(127 + more))))
+            L::as_float(L::up(L::add(difference, L::all_int(127 + more)), 23))
         }
     }
 

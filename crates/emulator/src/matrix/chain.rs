@@ -7,13 +7,10 @@
 //! Infinities, NaNs, and numbers so large or so small that a power of two or a result would be no normal f32 are left to the
 //! other form; so are results of 16 bits.
 
-use super::rdna::{Elements, ROWS, Rows};
+use super::rdna::{Bits, Elements, ROWS, Rows};
 use super::wmma::SIZE;
 use crate::fp::dot::{BELOW_PRODUCT, Factor, Unit};
 use crate::op::{Level, level};
-
-/// The bits of C and of the result, by row and column.
-type Bits = [[u32; SIZE]; SIZE];
 
 /// The products of rows of A with the rows of B that `met` names are added to those rows of `c`, `N` in a step, in groups of
 /// `GROUP`. Gives false, and changes nothing, where it cannot.
@@ -238,7 +235,7 @@ mod vectors {
         met: impl Fn(usize, usize) -> usize,
         c: &mut Bits,
     ) {
-        // SAFETY: as the caller says; a row has `SIZE` elements, of which `column` and `L::N - 1` behind it are.
+        // SAFETY: the caller has looked at the processor; `column + L::N` is at most `SIZE`, the length of a row.
         unsafe {
             for column in (0..SIZE).step_by(L::N) {
                 let mut sums = [L::all(0.0); ROWS];
@@ -313,14 +310,14 @@ mod vectors {
     #[inline(always)]
     unsafe fn place<L: Lanes>(c: L::Float) -> L::Int {
         // SAFETY: as the caller says.
-        unsafe { L::and(L::down23(L::as_int(c)), L::all_int(255)) }
+        unsafe { L::and(L::down(L::as_int(c), 23), L::all_int(255)) }
     }
 
     /// How many units of a place's last bit one has.
     #[inline(always)]
     unsafe fn units<L: Lanes>(place: L::Int) -> L::Float {
         // SAFETY: as the caller says.
-        unsafe { L::as_float(L::up23(L::sub(L::all_int(127 + BIAS), place))) }
+        unsafe { L::as_float(L::up(L::sub(L::all_int(127 + BIAS), place), 23)) }
     }
 
     /// A sum of units as f32, where zero is not negative.

@@ -87,7 +87,7 @@ by_vectors! {
     L {
         for i in (0..N).step_by(L::N) {
             let power = L::add(L::load_int(powers.as_ptr().add(i)), L::all_int(127));
-            let value = L::multiply(L::load(values.as_ptr().add(i)), L::as_float(L::up23(power)));
+            let value = L::multiply(L::load(values.as_ptr().add(i)), L::as_float(L::up(power, 23)));
             L::store(values.as_mut_ptr().add(i).cast(), value);
         }
     }

@@ -38,8 +38,6 @@ pub unsafe trait Lanes {
     unsafe fn up(x: Self::Int, bits: u32) -> Self::Int;
     /// As unsigned numbers.
     unsafe fn down(x: Self::Int, bits: u32) -> Self::Int;
-    unsafe fn up23(x: Self::Int) -> Self::Int;
-    unsafe fn down23(x: Self::Int) -> Self::Int;
     unsafe fn xor(x: Self::Int, y: Self::Int) -> Self::Int;
     unsafe fn xor3(x: Self::Int, y: Self::Int, z: Self::Int) -> Self::Int;
     /// All ones where the first bit is set.
@@ -117,8 +115,6 @@ unsafe impl Lanes for Avx512 {
         fn store_int(to: *mut i32, x: __m512i) -> () { _mm512_storeu_epi32(to, x) }
         fn up(x: __m512i, bits: u32) -> __m512i { _mm512_sll_epi32(x, _mm_cvtsi32_si128(bits as i32)) }
         fn down(x: __m512i, bits: u32) -> __m512i { _mm512_srl_epi32(x, _mm_cvtsi32_si128(bits as i32)) }
-        fn up23(x: __m512i) -> __m512i { _mm512_slli_epi32::<23>(x) }
-        fn down23(x: __m512i) -> __m512i { _mm512_srli_epi32::<23>(x) }
         fn xor(x: __m512i, y: __m512i) -> __m512i { _mm512_xor_si512(x, y) }
         fn xor3(x: __m512i, y: __m512i, z: __m512i) -> __m512i { _mm512_ternarylogic_epi32::<0x96>(x, y, z) }
         fn signs(x: __m512i) -> __m512i { _mm512_srai_epi32::<31>(x) }
@@ -184,8 +180,6 @@ unsafe impl Lanes for Avx2 {
         fn store_int(to: *mut i32, x: __m256i) -> () { _mm256_storeu_si256(to.cast(), x) }
         fn up(x: __m256i, bits: u32) -> __m256i { _mm256_sll_epi32(x, _mm_cvtsi32_si128(bits as i32)) }
         fn down(x: __m256i, bits: u32) -> __m256i { _mm256_srl_epi32(x, _mm_cvtsi32_si128(bits as i32)) }
-        fn up23(x: __m256i) -> __m256i { _mm256_slli_epi32::<23>(x) }
-        fn down23(x: __m256i) -> __m256i { _mm256_srli_epi32::<23>(x) }
         fn xor(x: __m256i, y: __m256i) -> __m256i { _mm256_xor_si256(x, y) }
         fn xor3(x: __m256i, y: __m256i, z: __m256i) -> __m256i { _mm256_xor_si256(x, _mm256_xor_si256(y, z)) }
         fn signs(x: __m256i) -> __m256i { _mm256_srai_epi32::<31>(x) }
