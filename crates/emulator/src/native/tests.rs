@@ -3,6 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use luthier_isa::Generation;
 use luthier_isa::op::Op as IsaOp;
 
 use super::graph::Graph;
@@ -239,6 +240,7 @@ fn wave(seed: u64, wave64: bool, exec: u64, mode: u32, rare: usize) -> Wave {
     let mut w = Wave::new();
     w.set_lanes(if wave64 { 64 } else { 32 });
     w.mode = Mode(mode);
+    w.generation = [Generation::Gfx9, Generation::Gfx11, Generation::Gfx12][seed as usize % 3];
     for row in 0..REGISTERS {
         *w.row_mut(rows::VGPR + row) = Row(std::array::from_fn(|_| random.word(rare)));
     }
@@ -401,6 +403,28 @@ fn random_runs_compute_what_the_interpreter_does() {
         }
     }
     assert!(machines().is_empty() || replaced > 1000, "{replaced} micro-ops were saved");
+}
+
+#[test]
+fn dpp_reads_what_lanes_that_are_off_hold_behind_a_move() {
+    let mov = valu::lookup(IsaOp::VMovB32).expect("an operation").variants.select();
+    let mov = |dst, source, inst| {
+        let src = [source, 0, 0];
+        Op { run: mov, kind: Kind::of(IsaOp::VMovB32), dst, src, inst, ..Op::NOTHING }
+    };
+    let from = |source, inst| Op { dst: rows::TEMP, src: [source, 0, 0], inst, ..Op::NOTHING };
+    for (machine, wave64) in machines().iter().flat_map(|&machine| [(machine, true), (machine, false)]) {
+        // Each lane reads the other one of its pair; v1 has become v2, or a scalar, in the lanes that are on.
+        let pairs = 0o67_45_23_01;
+        for moved in
+            [mov(1, 2, 0), lower::native_tests::splat(Op { dst: rows::TEMP + 1, src: [5, 0, 0], ..Op::NOTHING })]
+        {
+            let second = mov(1, moved.dst.max(2), 1);
+            let permute = lower::native_tests::permute_eight(Op { imm: pairs, imm2: 1, ..from(1, 2) });
+            let ops = [moved, second, permute, mov(3, rows::TEMP, 2), mov(4, 2, 3), mov(5, 2, 4), mov(6, 2, 5)];
+            compare(machine, &ops, wave64, 5, HOST, 100);
+        }
+    }
 }
 
 #[test]

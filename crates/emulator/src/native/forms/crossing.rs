@@ -1,6 +1,6 @@
 //! DPP: lanes that read others of their vector, and results that only some lanes get.
 
-use super::super::graph::{Binary, Crossing, Node, Value};
+use super::super::graph::{Binary, Crossing, Node};
 use super::{Foreign, Form};
 use crate::lower::dpp_source;
 
@@ -45,9 +45,8 @@ impl Form<'_> {
 
     fn crossed(&mut self, how: Crossing) -> Result<(), Foreign> {
         let source = self.source(0);
-        // What the run has computed for lanes that are off is not what they hold.
-        let is_held = |value: Value| self.graph.of(value).is_source();
-        if how.fetches && !is_held(source) {
+        // What the run has computed or moved for lanes that are off is not what they hold.
+        if how.fetches && self.graph.of(source) != Node::Row(self.op.src[0]) {
             return Err(Foreign);
         }
         let value = self.graph.node(Node::Crossed { source, how });
