@@ -180,6 +180,9 @@ pub struct Wave {
 }
 
 impl Wave {
+    /// Where [`Wave::recent`] is, in bytes.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const RECENT_AT: i64 = std::mem::offset_of!(Wave, recent) as i64;
     /// From [`Wave::recent`] to [`Wave::has_stored`], in bytes.
     #[cfg(target_arch = "x86_64")]
     pub(crate) const STORED_BEHIND_RECENT: i64 =

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::functions::{Function, SOURCES};
 use crate::wave::scalar;
 
 /// A node of a [`Graph`].
@@ -48,10 +49,15 @@ pub enum Binary {
 }
 
 impl Binary {
-    /// Whether the operands may change places. (Which NaN comes out does not matter: see [`Graph::never_nan`].)
-    pub fn commutes(self) -> bool {
+    /// Whether the operands may change places, if not both can be NaNs.
+    fn commutes(self) -> bool {
         use Binary::*;
-        matches!(self, Add | Mul | And | Or | Xor | MinU | MaxU | MinS | MaxS | Equal | AddF | MulF | AddD | MulD)
+        matches!(self, Add | Mul | And | Or | Xor | MinU | MaxU | MinS | MaxS | Equal) || self.chooses_nan()
+    }
+
+    /// Whether the first operand comes out if both are NaNs.
+    fn chooses_nan(self) -> bool {
+        matches!(self, Binary::AddF | Binary::MulF | Binary::AddD | Binary::MulD)
     }
 }
 
@@ -118,6 +124,11 @@ pub enum Node {
     Readable(Crossing),
     /// Some lanes of each vector.
     Lanes(u16),
+    /// What a function gives.
+    Called {
+        function: Function,
+        sources: [Option<Value>; SOURCES],
+    },
     /// The word of device memory that lies so far from an address.
     Global {
         place: Place,
@@ -156,26 +167,27 @@ impl Node {
     pub fn sources(self) -> impl Iterator<Item = Value> {
         let all = match self {
             Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_) | Node::Readable(_) | Node::Lanes(_) => {
-                [None; 3]
+                [None; 4]
             }
+            Node::Called { sources, .. } => sources,
             Node::Shift(_, a, _)
             | Node::FloatOfSigned(a)
             | Node::SignedOfFloat(a)
             | Node::Integral(a, _)
             | Node::Crossed { source: a, .. }
-            | Node::Lds { address: a, .. } => [Some(a), None, None],
+            | Node::Lds { address: a, .. } => [Some(a), None, None, None],
             Node::Binary(_, a, b)
             | Node::CompareF(_, a, b)
             | Node::CompareD(_, a, b)
             | Node::MulHigh { a, b, .. }
             | Node::Join { low: a, high: b, .. }
-            | Node::Split { first: a, second: b, .. } => [Some(a), Some(b), None],
-            Node::Fma(a, b, c) | Node::FmaD(a, b, c) => [Some(a), Some(b), Some(c)],
+            | Node::Split { first: a, second: b, .. } => [Some(a), Some(b), None, None],
+            Node::Fma(a, b, c) | Node::FmaD(a, b, c) => [Some(a), Some(b), Some(c), None],
             Node::Global { place: Place { low, rest }, .. } => match rest {
-                Rest::High(high) => [Some(low), Some(high), None],
-                Rest::Base(_) => [Some(low), None, None],
+                Rest::High(high) => [Some(low), Some(high), None, None],
+                Rest::Base(_) => [Some(low), None, None, None],
             },
-            Node::Select { mask, yes, no } => [Some(mask), Some(yes), Some(no)],
+            Node::Select { mask, yes, no } => [Some(mask), Some(yes), Some(no), None],
         };
         all.into_iter().flatten()
     }
@@ -183,12 +195,6 @@ impl Node {
     /// Whether it can be had again at any time before the results are stored.
     pub fn is_source(self) -> bool {
         matches!(self, Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_))
-    }
-
-    /// Whether the result is a NaN if an operand is.
-    fn carries_nan(self) -> bool {
-        use Binary::{AddD, AddF, MulD, MulF, SubF};
-        matches!(self, Node::Binary(AddF | SubF | MulF | AddD | MulD, ..) | Node::Fma(..) | Node::FmaD(..))
     }
 
     /// Whether it is numbers of 64 bits.
@@ -257,14 +263,29 @@ impl Graph {
         self.node(Node::Binary(op, a, b))
     }
 
-    /// If this is a NaN, the run is to be done otherwise: which NaN comes out is not the host's business.
-    pub fn never_nan(&mut self, value: Value) {
+    /// The host has computed this, as MODE says that the device does.
+    pub fn is_computed(&mut self, value: Value) {
         if self.of(value).is_double() {
             self.needs_host64 = true;
         } else {
             self.needs_mode32 = true;
         }
+    }
+
+    /// If this is a NaN, the run is to be done otherwise: what comes of it is not what the host makes of it.
+    pub fn never_nan(&mut self, value: Value) {
+        self.is_computed(value);
         self.never_nan.push(value);
+    }
+
+    /// Whether two operands may change places. Of two NaNs the host's instructions give the first one, as the device does.
+    pub fn may_swap(&self, op: Binary, a: Value, b: Value) -> bool {
+        op.commutes() && (!op.chooses_nan() || self.is_number(a) || self.is_number(b))
+    }
+
+    /// Whether a value is known not to be a NaN.
+    pub fn is_number(&self, value: Value) -> bool {
+        matches!(self.of(value), Node::Constant(word) if word << 1 <= 0xff00_0000)
     }
 
     /// Whether a value is known to be no denormal.
@@ -319,19 +340,12 @@ impl Graph {
         live
     }
 
-    /// What has to be looked at for NaNs: not what makes another one that is.
+    /// What has to be looked at for NaNs.
     pub fn checks(&self, live: &[bool]) -> Vec<Value> {
-        let mut wanted: Vec<Value> = self.never_nan.iter().copied().filter(|v| live[v.0 as usize]).collect();
+        let is_wanted = |v: &Value| live[v.0 as usize] && !self.is_number(*v);
+        let mut wanted: Vec<Value> = self.never_nan.iter().copied().filter(is_wanted).collect();
         wanted.sort_unstable();
         wanted.dedup();
-        let mut covered = vec![false; self.nodes.len()];
-        for &value in &wanted {
-            let node = self.of(value);
-            if node.carries_nan() {
-                node.sources().for_each(|source| covered[source.0 as usize] = true);
-            }
-        }
-        wanted.retain(|v| !covered[v.0 as usize]);
         wanted
     }
 }

@@ -158,6 +158,15 @@ impl Machine {
         }
     }
 
+    /// first = first * third + second, of f64 or f32
+    pub fn fma132(self, double: bool) -> Code {
+        use Code::*;
+        match double {
+            false => self.either(VEX_Vfmadd132ps_ymm_ymm_ymmm256, EVEX_Vfmadd132ps_zmm_k1z_zmm_zmmm512b32_er),
+            true => self.either(VEX_Vfmadd132pd_ymm_ymm_ymmm256, EVEX_Vfmadd132pd_zmm_k1z_zmm_zmmm512b64_er),
+        }
+    }
+
     /// first = second * third + first, of f64 or f32
     pub fn fma231(self, double: bool) -> Code {
         use Code::*;

@@ -16,6 +16,7 @@
 //! |---|---|
 //! | [`forms`] | what each operation computes |
 //! | [`graph`] | what lanes compute as a graph of values |
+//! | [`functions`] | what native code calls |
 //! | [`phase`] | a run as graphs and stores, one after the other |
 //! | [`emit`], [`machine`](mod@machine) | from a graph to instructions; which instructions the host has |
 //! | [`pages`] | memory for code |
@@ -23,6 +24,7 @@
 
 mod emit;
 mod forms;
+mod functions;
 mod graph;
 #[cfg(test)]
 mod lockstep;

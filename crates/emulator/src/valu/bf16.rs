@@ -5,9 +5,9 @@
 
 use luthier_isa::op::Op as IsaOp;
 
-use super::float32::{cos_all, exp2_all, log2_all, sin_all};
 use super::op;
 use super::packed::clamp01;
+use super::unit32::{cos_all, exp2_all, log2_all, sin_all};
 use crate::error::FaultKind;
 use crate::fp::minmax::Rules;
 use crate::fp::{half, minmax, soft};

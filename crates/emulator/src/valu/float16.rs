@@ -2,10 +2,10 @@
 
 use luthier_isa::op::Op as IsaOp;
 
-use super::float32::{cos_all, exp2_all, log2_all, sin_all, unit_is_known};
 use super::minmax::minmax3_16;
 use super::op;
 use super::shapes::{float16, fma_f16};
+use super::unit32::{self, cos_all, exp2_all, log2_all, sin_all};
 use crate::fp::minmax::Rules;
 use crate::fp::unit::{self, Halves};
 use crate::fp::{self, division, half, minmax, quiet16, scale, soft};
@@ -59,7 +59,7 @@ fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32) -> u32) -> Flow {
 #[inline(always)]
 fn trans(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64, known: impl Fn(Halves, u32) -> u32) -> Flow {
     let m = w.mode;
-    if unit_is_known(w) {
+    if unit32::is_known(w) {
         let halves = Halves { keep: [m.denorm_in16_64(), m.denorm_out16_64()], saturate: m.fp16_ovfl() };
         return map1(w, op, |h| known(halves, h));
     }

@@ -103,7 +103,7 @@ fn div_scale(w: &mut Wave, op: &Op) -> Flow {
     let m = w.mode;
     let (mut out, mut vcc) = ([0; 64], [0; 64]);
     let (a, b, c) = (read64(w, op.src[0]), read64(w, op.src[1]), read64(w, op.src[2]));
-    let by_exponents = super::float32::knows_scale(w);
+    let by_exponents = super::division32::knows_scale(w);
     for i in 0..64 {
         let (value, again) = if by_exponents {
             division::rdna_scale64(m, a[i], b[i], c[i])

@@ -7,7 +7,9 @@
 //! |---|---|
 //! | [`int32`] | 32-bit integers: add, multiply, shift, bits, minimum, sums of absolute differences |
 //! | [`int16`], [`int64`] | the other widths |
-//! | [`float32`], [`float16`], [`float64`] | add, multiply, fma, minimum, rounding, division steps, reciprocals |
+//! | [`float32`], [`float16`], [`float64`] | add, multiply, fma, minimum, rounding; of f16 and f64 division's steps and reciprocals, too |
+//! | [`unit32`], [`division32`] | f32: the transcendental unit; the steps of a division |
+//! | [`lanewise`] | operations that the interpreter and native code have in common |
 //! | `minmax` | minimum, maximum, median of three floats |
 //! | [`convert`] | between formats |
 //! | [`small`], [`scaled`] | to and from formats of 4, 6 and 8 bits; the same in blocks that share a scale |
@@ -26,6 +28,7 @@ pub mod class;
 pub mod compare;
 pub mod convert;
 pub mod cube;
+pub mod division32;
 pub mod dot;
 pub mod float16;
 pub mod float32;
@@ -35,6 +38,7 @@ pub mod int16;
 pub mod int32;
 pub mod int64;
 pub mod lane;
+pub mod lanewise;
 mod minmax;
 pub mod mix;
 pub mod packed;
@@ -45,6 +49,7 @@ pub mod rdna4;
 pub mod scaled;
 pub(crate) mod shapes;
 pub mod small;
+pub mod unit32;
 
 #[cfg(test)]
 mod tests;

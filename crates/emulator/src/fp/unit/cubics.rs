@@ -6,7 +6,6 @@ use super::lookup::{Columns, columns, lookup};
 use super::tables::{EXP, RCP, RSQ, SQRT, Segment};
 use super::{INF, NAN32, ONE, SIGN32, nearest, product24, quiet};
 use crate::fp::{half, soft};
-use crate::lanes::HALF;
 use crate::mode::Round;
 
 /// How wide the numbers of a table are.
@@ -76,15 +75,15 @@ fn of_lane<F: Cubics>(x: u32) -> u32 {
     F::value(x, F::TABLES[segment / 32].map(|column| column[segment % 32]))
 }
 
-/// A function in the lanes of half a row.
+/// A function in some lanes.
 #[inline(always)]
-pub fn of_lanes<F: Cubics>(x: &[u32; HALF], out: &mut [u32; HALF]) {
-    let mut segments = [0; HALF];
-    for i in 0..HALF {
+pub fn of_lanes<F: Cubics, const N: usize>(x: &[u32; N], out: &mut [u32; N]) {
+    let mut segments = [0; N];
+    for i in 0..N {
         segments[i] = F::segment(x[i]);
     }
     let c = lookup(F::TABLES, &segments);
-    for i in 0..HALF {
+    for i in 0..N {
         out[i] = F::value(x[i], [c[0][i], c[1][i], c[2][i], c[3][i]]);
     }
 }

@@ -1,7 +1,6 @@
 //! Coefficients of all lanes from tables of 32 segments: with AVX-512 they are permutations of registers, not loads.
 
 use super::tables::Segment;
-use crate::lanes::HALF;
 use crate::op::{Level, level};
 
 /// 32 segments, coefficient after coefficient.
@@ -21,17 +20,17 @@ pub const fn columns<const N: usize>(table: &[Segment; N], from: usize) -> Colum
     out
 }
 
-/// The coefficients of the segments of half a row's lanes, counted through all tables.
+/// The coefficients of the segments of lanes, counted through all tables.
 #[inline(always)]
-pub fn lookup(tables: &[Columns], segments: &[u32; HALF]) -> [[u32; HALF]; 4] {
-    let mut out = [[0; HALF]; 4];
+pub fn lookup<const N: usize>(tables: &[Columns], segments: &[u32; N]) -> [[u32; N]; 4] {
+    let mut out = [[0; N]; 4];
     #[cfg(target_arch = "x86_64")]
-    if level() == Level::Avx512 {
+    if N.is_multiple_of(16) && level() == Level::Avx512 {
         // SAFETY: `level` says that the processor has the features.
         unsafe { permute(tables, segments, &mut out) };
         return out;
     }
-    for i in 0..HALF {
+    for i in 0..N {
         let segment = segments[i] as usize;
         for k in 0..4 {
             out[k][i] = tables[segment / 32][k][segment % 32];
@@ -43,7 +42,7 @@ pub fn lookup(tables: &[Columns], segments: &[u32; HALF]) -> [[u32; HALF]; 4] {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn permute(tables: &[Columns], segments: &[u32; HALF], out: &mut [[u32; HALF]; 4]) {
+fn permute<const N: usize>(tables: &[Columns], segments: &[u32; N], out: &mut [[u32; N]; 4]) {
     use std::arch::x86_64::*;
     // SAFETY: 64 bytes each.
     let load = |words: &[u32; 16]| unsafe { _mm512_loadu_si512(words.as_ptr().cast()) };

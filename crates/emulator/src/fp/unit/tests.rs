@@ -176,7 +176,7 @@ fn all_lanes_have_what_one_lane_has() {
         for first in (0..1u32 << 20).step_by(32) {
             let x = std::array::from_fn(|i| (first + i as u32).wrapping_mul(0x9e37_79b9));
             let mut found = [0; 32];
-            of_lanes::<F>(&x, &mut found);
+            of_lanes::<F, 32>(&x, &mut found);
             assert_eq!(found, x.map(one));
         }
     }

@@ -16,6 +16,7 @@
 
 mod body;
 mod branch;
+mod call;
 mod crossing;
 mod global;
 mod lds;
@@ -30,6 +31,7 @@ use std::collections::{BTreeMap, HashMap};
 use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, Register};
 
 use super::forms::Space;
+use super::functions::SOURCES;
 use super::graph::{Graph, Node, Place, Value};
 use super::machine::Machine;
 use super::{Phase, What};
@@ -266,6 +268,9 @@ struct Frame {
     stores: i64,
     /// What the function was given.
     given: i64,
+    /// What functions are given and give, and the registers meanwhile.
+    calls: i64,
+    kept: i64,
     size: i32,
 }
 
@@ -275,7 +280,11 @@ impl Frame {
         let places = addresses + 8 * ADDRESSES as i64;
         let stores = places + 16 * ADDRESSES as i64;
         let given = stores + 8 * VECTORS as i64;
-        Frame { addresses, places, stores, given, size: given as i32 + 24 }
+        let kept = given + 24;
+        let calls = kept + 8 * call::KEPT.len() as i64;
+        let end = calls + (SOURCES + 1 + machine.registers()) as i64 * i64::from(machine.bytes());
+        // What it calls wants the stack in steps of sixteen bytes: the address to return to and three registers are such.
+        Frame { addresses, places, stores, given, calls, kept, size: (end as u32).next_multiple_of(16) as i32 }
     }
 
     fn count(self) -> MemoryOperand {

@@ -12,8 +12,8 @@ impl Body<'_> {
         self.pinned.clear();
         match self.graph.nodes[at] {
             Node::Binary(op, a, b) => {
-                let swap = op.commutes() && a != b && self.is_best_in_memory(a) && !self.is_best_in_memory(b);
-                let (a, b) = if swap { (b, a) } else { (a, b) };
+                let gains = a != b && self.is_best_in_memory(a) && !self.is_best_in_memory(b);
+                let (a, b) = if gains && self.graph.may_swap(op, a, b) { (b, a) } else { (a, b) };
                 let (from, place) = (self.vector(a)?, self.place(b)?);
                 if let Some(code) = self.machine.binary(op) {
                     let to = self.target(at)?;
@@ -95,6 +95,7 @@ impl Body<'_> {
                 self.put(Instruction::with4(Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm, to, no, yes, mask))
             }
             Node::Fma(a, b, c) | Node::FmaD(a, b, c) => self.fma(at, a, b, c),
+            Node::Called { function, sources } => self.call(at, function, sources),
             Node::Lds { address, offset } => self.lds(at, address, offset),
             Node::Global { place, offset } => self.global(at, place, offset),
             Node::Crossed { source, how } => self.crossed(at, source, how),
@@ -141,40 +142,42 @@ impl Body<'_> {
         self.put(Instruction::with2(Code::EVEX_Vpmovm2d_zmm_kr, to, Register::K1))
     }
 
-    /// The instruction writes one of its operands: the addend or a factor that is used no more, or else a copy.
+    /// The instruction writes one of its operands: one that is used no more, or else a copy of the addend. All three forms
+    /// give the first NaN of factors and addend, as the device does.
     fn fma(&mut self, at: usize, a: Value, b: Value, c: Value) -> Result<(), TooLarge> {
         let double = matches!(self.graph.nodes[at], Node::FmaD(..));
         let same = |v: Value| [a, b, c].iter().filter(|&&other| other == v).count();
         let dies = |body: &Self, v: Value| same(v) == 1 && body.uses[v.0 as usize].len() == 1;
-        let (a, b) = if dies(self, b) && !dies(self, a) { (b, a) } else { (a, b) };
-        if !dies(self, c) && dies(self, a) {
-            let (first, second) = (self.register(a)?, self.vector(b)?);
-            let third = self.place(c)?;
-            let to = self.machine.vector(first);
-            self.three(self.machine.fma213(double), to, second, third)?;
-            [a, b, c].into_iter().for_each(|source| self.used(source));
-            self.hold(Value(at as u32), first);
-            return Ok(());
-        }
-        let (a, b) = if a != b && self.is_best_in_memory(a) { (b, a) } else { (a, b) };
-        let second = self.vector(a)?;
-        let register = if dies(self, c) {
-            self.register(c)?
+        let gains = a != b && self.is_best_in_memory(a) && !self.is_best_in_memory(b);
+        let (a, b) = if gains && self.graph.may_swap(Binary::MulF, a, b) { (b, a) } else { (a, b) };
+        let (register, code, second, third) = if dies(self, c) {
+            let second = self.vector(a)?;
+            (self.register(c)?, self.machine.fma231(double), second, b)
+        } else if dies(self, a) {
+            (self.register(a)?, self.machine.fma132(double), self.vector(c)?, b)
+        } else if dies(self, b) {
+            (self.register(b)?, self.machine.fma213(double), self.vector(a)?, c)
         } else {
-            let from = self.place(c)?;
-            let register = self.free()?;
-            self.pinned.push(register);
-            let to = self.machine.vector(register);
-            match from {
-                Operand::Register(from) => self.put(Instruction::with2(self.machine.load(), to, from))?,
-                Operand::Memory(from) => self.put(Instruction::with2(self.machine.load(), to, from))?,
-            }
-            register
+            let second = self.vector(a)?;
+            (self.copy(c)?, self.machine.fma231(double), second, b)
         };
-        let third = self.place(b)?;
-        self.three(self.machine.fma231(double), self.machine.vector(register), second, third)?;
+        let third = self.place(third)?;
+        self.three(code, self.machine.vector(register), second, third)?;
         [a, b, c].into_iter().for_each(|source| self.used(source));
         self.hold(Value(at as u32), register);
         Ok(())
+    }
+
+    /// A register with a copy of a value.
+    fn copy(&mut self, value: Value) -> Result<usize, TooLarge> {
+        let from = self.place(value)?;
+        let register = self.free()?;
+        self.pinned.push(register);
+        let to = self.machine.vector(register);
+        self.put(match from {
+            Operand::Register(from) => Instruction::with2(self.machine.load(), to, from),
+            Operand::Memory(from) => Instruction::with2(self.machine.load(), to, from),
+        })?;
+        Ok(register)
     }
 }

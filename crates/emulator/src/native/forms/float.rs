@@ -1,4 +1,5 @@
-//! Floating point, which the host computes as the device does, unless the result is a NaN.
+//! Floating point, which the host computes as the device does: NaNs as well, of which both give the first one, quieted, and
+//! the same where there was none. Minima and maxima have rules of their own for them.
 
 use luthier_isa::op::Op as IsaOp;
 
@@ -8,9 +9,9 @@ use super::{Foreign, Form};
 use crate::op::RawMods;
 
 impl Form<'_> {
-    /// An f32 result that the host computes as the device does, unless it is a NaN.
+    /// An f32 result that the host computes as the device does.
     pub(super) fn float(&mut self, value: Value) -> Result<(), Foreign> {
-        self.graph.never_nan(value);
+        self.graph.is_computed(value);
         let value = self.flushed(value);
         self.result(value)
     }
@@ -29,9 +30,17 @@ impl Form<'_> {
         flushed
     }
 
-    pub(super) fn float_of(&mut self, op: Binary, reverse: bool) -> Result<(), Foreign> {
+    pub(super) fn float_of(&mut self, op: Binary) -> Result<(), Foreign> {
         let [a, b] = self.two().map(|value| self.flushed(value));
-        let value = if reverse { self.graph.binary(op, b, a) } else { self.graph.binary(op, a, b) };
+        let value = self.graph.binary(op, a, b);
+        self.float(value)
+    }
+
+    /// `b - a`, where `a` comes out of two NaNs, with its sign.
+    pub(super) fn reverse_difference(&mut self) -> Result<(), Foreign> {
+        let [a, b] = self.two().map(|value| self.flushed(value));
+        let minus_one = self.graph.constant(0xbf80_0000);
+        let value = self.graph.node(Node::Fma(a, minus_one, b));
         self.float(value)
     }
 
@@ -84,7 +93,7 @@ impl Form<'_> {
             IsaOp::VPkMulF32 => self.graph.binary(Binary::MulF, a, b),
             _ => self.graph.binary(Binary::AddF, a, b),
         });
-        pair.iter().for_each(|&value| self.graph.never_nan(value));
+        pair.iter().for_each(|&value| self.graph.is_computed(value));
         self.pair_result(pair)
     }
 
@@ -129,7 +138,7 @@ impl Form<'_> {
         [false, true].map(|second| self.graph.node(Node::Join { second, low, high }))
     }
 
-    /// An f64 result, given half the lanes each; `made`: the host computes as the device does, unless it is a NaN.
+    /// An f64 result, given half the lanes each.
     pub(super) fn double_result(&mut self, [first, second]: [Value; 2]) -> Result<(), Foreign> {
         let words = [false, true].map(|high| self.graph.node(Node::Split { high, first, second }));
         self.pair_result(words)
@@ -141,7 +150,7 @@ impl Form<'_> {
             Binary::MinD | Binary::MaxD => self.extreme(op, a[half], b[half]),
             _ => {
                 let value = self.graph.binary(op, a[half], b[half]);
-                self.graph.never_nan(value);
+                self.graph.is_computed(value);
                 value
             }
         });

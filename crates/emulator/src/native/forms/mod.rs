@@ -3,6 +3,7 @@
 mod branch;
 mod compare;
 mod crossing;
+mod division;
 mod float;
 mod integer;
 mod memory;
@@ -132,7 +133,11 @@ impl Form<'_> {
 
     /// The lanes of the mask that the micro-op reads.
     pub(super) fn mask(&mut self) -> Result<Value, Foreign> {
-        let code = self.op.ssrc;
+        self.lanes_of(self.op.ssrc)
+    }
+
+    /// The lanes of a mask in scalar registers.
+    pub(super) fn lanes_of(&mut self, code: u8) -> Result<Value, Foreign> {
         if let Some(&value) = self.graph.masks.get(&code) {
             return Ok(value);
         }
@@ -255,6 +260,7 @@ pub fn writes_mask(op: &Op) -> bool {
                     | IsaOp::VSubrevCoU32
                     | IsaOp::VSubbCoU32
                     | IsaOp::VSubbrevCoU32
+                    | IsaOp::VDivScaleF32
                     | IsaOp::VMadU64U32
                     | IsaOp::VMadI64I32
             )

@@ -2,6 +2,7 @@
 
 use luthier_isa::op::Op as IsaOp;
 
+use super::super::functions::Function;
 use super::super::graph::{Binary, Node};
 use super::{Foreign, Form};
 use crate::op::RawMods;
@@ -235,7 +236,7 @@ impl Form<'_> {
                 let (a, b, c) = (self.doubles(0), self.doubles(1), self.doubles(2));
                 let halves = [0, 1].map(|half| {
                     let value = self.graph.node(Node::FmaD(a[half], b[half], c[half]));
-                    self.graph.never_nan(value);
+                    self.graph.is_computed(value);
                     value
                 });
                 self.double_result(halves)
@@ -256,10 +257,10 @@ impl Form<'_> {
                 self.graph.needs_mode32 = true;
                 self.result(value)
             }
-            IsaOp::VAddF32 => self.float_of(AddF, false),
-            IsaOp::VSubF32 => self.float_of(SubF, false),
-            IsaOp::VSubrevF32 => self.float_of(SubF, true),
-            IsaOp::VMulF32 => self.float_of(MulF, false),
+            IsaOp::VAddF32 => self.float_of(AddF),
+            IsaOp::VSubF32 => self.float_of(SubF),
+            IsaOp::VSubrevF32 => self.reverse_difference(),
+            IsaOp::VMulF32 => self.float_of(MulF),
             IsaOp::VFmaF32 | IsaOp::VFmacF32 | IsaOp::VFmamkF32 | IsaOp::VFmaakF32 => {
                 let [a, b, c] = self.three().map(|value| self.flushed(value));
                 let value = self.graph.node(Node::Fma(a, b, c));
@@ -296,7 +297,12 @@ impl Form<'_> {
                 self.graph.needs_mode32 = true;
                 self.result(value)
             }
-            _ => self.comparison(operation),
+            IsaOp::VDivScaleF32 => self.division_scale(),
+            IsaOp::VDivFmasF32 => self.division_fma(),
+            _ => match Function::of(operation) {
+                Some((function, sources)) => self.function(function, sources),
+                None => self.comparison(operation),
+            },
         }
     }
 }

@@ -1,0 +1,24 @@
+//! What is computed in each lane by itself, for any number of lanes: the interpreter has it done for halves of rows, native
+//! code for the lanes of a vector.
+
+use crate::lanes::HALF;
+use crate::op::{Flow, Op};
+use crate::wave::{Row, Wave};
+
+/// An operation on words. `lanes` must be `#[inline(always)]`, and so must what it calls.
+pub trait Lanewise {
+    /// The results for as many lanes. The fourth source is a mask, of all ones or zeros a lane, for those that read one.
+    fn lanes<const N: usize>(w: &Wave, sources: [&[u32; N]; 4], out: &mut [u32; N]);
+}
+
+/// dst = an operation on src0, src1 and src2.
+#[inline(always)]
+pub fn lanewise<F: Lanewise>(w: &mut Wave, op: &Op) -> Flow {
+    let mut out = Row::ZERO;
+    let [a, b, c] = op.src.map(|source| w.row(source).0.as_chunks::<HALF>().0);
+    for (half, out) in out.0.as_chunks_mut().0.iter_mut().enumerate().take(w.halves()) {
+        F::lanes(w, [&a[half], &b[half], &c[half], &a[half]], out);
+    }
+    w.write(op.dst, &out);
+    Flow::Next
+}
