@@ -4,7 +4,7 @@
 use luthier_isa::op::Op as IsaOp;
 
 use super::machine::Machine;
-use crate::valu::division32::{Fixup, Scaled, ScaledBack, ScalingBack, TimesPower};
+use crate::valu::division32::{Fixup, Scaled, ScalingBack, TimesPower};
 use crate::valu::lanewise::Lanewise;
 use crate::valu::unit32::{Cosine, HyperbolicTangent, Logarithm, Power, Reciprocal, ReciprocalRoot, Root, Sine};
 use crate::wave::Wave;
@@ -21,13 +21,15 @@ pub enum Function {
     HyperbolicTangent,
     TimesPower,
     Scaled,
-    ScaledBack,
     ScalingBack,
     Fixup,
 }
 
 /// Vectors that a function is given at most.
 pub const SOURCES: usize = 4;
+
+/// Vectors that it gives at most.
+pub const RESULTS: usize = 2;
 
 /// Takes the wave, [`SOURCES`] vectors and where the results go.
 type Code = unsafe extern "sysv64" fn(*const Wave, *const u32, *mut u32);
@@ -72,7 +74,6 @@ impl Function {
             Function::HyperbolicTangent => of::<HyperbolicTangent>,
             Function::TimesPower => of::<TimesPower>,
             Function::Scaled => of::<Scaled>,
-            Function::ScaledBack => of::<ScaledBack>,
             Function::ScalingBack => of::<ScalingBack>,
             Function::Fixup => of::<Fixup>,
         };
@@ -81,13 +82,14 @@ impl Function {
 }
 
 /// # Safety
-/// Nothing writes the wave meanwhile; there are [`SOURCES`] vectors of `N` words, and another for the results.
+/// Nothing writes the wave meanwhile; there are [`SOURCES`] vectors of `N` words, and [`RESULTS`] others.
 #[inline(always)]
 unsafe fn call<F: Lanewise, const N: usize>(w: *const Wave, sources: *const u32, out: *mut u32) {
     // SAFETY: the caller says so.
     unsafe {
         let [a, b, c, d] = &*sources.cast::<[[u32; N]; SOURCES]>();
-        F::lanes(&*w, [a, b, c, d], &mut *out.cast::<[u32; N]>());
+        let [out, second] = &mut *out.cast::<[[u32; N]; RESULTS]>();
+        F::lanes(&*w, [a, b, c, d], [out, second]);
     }
 }
 

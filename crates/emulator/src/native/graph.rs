@@ -129,6 +129,8 @@ pub enum Node {
         function: Function,
         sources: [Option<Value>; SOURCES],
     },
+    /// The second result of a call.
+    Second(Value),
     /// The word of device memory that lies so far from an address.
     Global {
         place: Place,
@@ -174,6 +176,7 @@ impl Node {
             | Node::FloatOfSigned(a)
             | Node::SignedOfFloat(a)
             | Node::Integral(a, _)
+            | Node::Second(a)
             | Node::Crossed { source: a, .. }
             | Node::Lds { address: a, .. } => [Some(a), None, None, None],
             Node::Binary(_, a, b)

@@ -3,73 +3,56 @@
 use luthier_isa::Generation;
 
 use super::lanewise::Lanewise;
-use super::shapes::{float32, mask};
-use crate::fp::{self, division, quiet32, scale, soft};
-use crate::lanes::HALF;
+use super::shapes::float32;
+use crate::fp::{self, SIGN32, division, quiet32, scale, soft};
 use crate::mem::lanes;
 use crate::mode::{Mode, Round};
 use crate::op::{Flow, Op};
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 
 /// Whether v_div_scale is known to go by exponents; gfx1250 is taken to do as RDNA4.
 pub(super) fn knows_scale(w: &Wave) -> bool {
     matches!(w.generation, Generation::Gfx11 | Generation::Gfx12 | Generation::Gfx1250)
 }
 
-/// v_div_scale: values, and 1 where v_div_fmas is to scale back.
-#[inline(always)]
-fn scaled<const N: usize>(w: &Wave, [a, b, c]: [&[u32; N]; 3], out: &mut [u32; N], again: &mut [u32; N]) {
-    let m = w.mode;
-    if !knows_scale(w) {
-        for i in 0..N {
-            let (value, back) = division::scale32(m, a[i], b[i], c[i]);
-            (out[i], again[i]) = (value, u32::from(back));
-        }
-        return;
-    }
-    let mut left = 0;
-    for i in 0..N {
-        let (value, back, rare) = division::rdna_scale32_fast(m, a[i], b[i], c[i]);
-        (out[i], again[i]) = (value, u32::from(back));
-        left |= u64::from(rare) << i;
-    }
-    for i in lanes(left) {
-        out[i] = division::rdna_scale32(m, a[i], b[i], c[i]).0;
-    }
-}
-
-#[inline(always)]
-pub(super) fn div_scale(w: &mut Wave, op: &Op) -> Flow {
-    let (mut out, mut vcc) = (Row::ZERO, [0; 64]);
-    let [a, b, c] = op.src.map(|source| w.row(source).0.as_chunks::<HALF>().0);
-    let halves = out.0.as_chunks_mut().0.iter_mut().zip(vcc.as_chunks_mut().0);
-    for (half, (out, vcc)) in halves.enumerate().take(w.halves()) {
-        scaled(w, [&a[half], &b[half], &c[half]], out, vcc);
-    }
-    w.write(op.dst, &out);
-    let mask = mask(&vcc) & w.exec();
-    w.set_mask(op.sdst, mask);
-    Flow::Next
-}
-
-/// v_div_scale's value.
+/// v_div_scale: the value, and the lanes that v_div_fmas is to scale back.
 pub struct Scaled;
-/// The lanes that v_div_fmas is to scale back, as all ones or zeros.
-pub struct ScaledBack;
+
+/// Whether both exponents are so near to zero that nothing is scaled.
+#[inline(always)]
+fn are_ordinary(denominator: u32, numerator: u32) -> bool {
+    let is_near = |x: u32| (x >> 23 & 255).wrapping_sub(80) < 95;
+    is_near(denominator) & is_near(numerator)
+}
 
 impl Lanewise for Scaled {
     #[inline(always)]
-    fn lanes<const N: usize>(w: &Wave, [a, b, c, _]: [&[u32; N]; 4], out: &mut [u32; N]) {
-        scaled(w, [a, b, c], out, &mut [0; N]);
-    }
-}
-
-impl Lanewise for ScaledBack {
-    #[inline(always)]
-    fn lanes<const N: usize>(w: &Wave, [a, b, c, _]: [&[u32; N]; 4], out: &mut [u32; N]) {
-        scaled(w, [a, b, c], &mut [0; N], out);
-        for x in out {
-            *x = x.wrapping_neg();
+    fn lanes<const N: usize>(w: &Wave, [a, b, c, _]: [&[u32; N]; 4], [out, again]: [&mut [u32; N]; 2]) {
+        let m = w.mode;
+        let mut odd = 0;
+        for i in 0..N {
+            // The first source is one of the others, where it is what compilers make of it.
+            odd |= u32::from(!are_ordinary(b[i], c[i]) | ((a[i] != b[i]) & (a[i] != c[i])));
+        }
+        if odd == 0 {
+            (*out, *again) = (*a, [0; N]);
+            return;
+        }
+        if !knows_scale(w) {
+            for i in 0..N {
+                let (value, back) = division::scale32(m, a[i], b[i], c[i]);
+                (out[i], again[i]) = (value, u32::from(back).wrapping_neg());
+            }
+            return;
+        }
+        let mut left = 0;
+        for i in 0..N {
+            let (value, back, rare) = division::rdna_scale32_fast(m, a[i], b[i], c[i]);
+            (out[i], again[i]) = (value, u32::from(back).wrapping_neg());
+            left |= u64::from(rare) << i;
+        }
+        for i in lanes(left) {
+            out[i] = division::rdna_scale32(m, a[i], b[i], c[i]).0;
         }
     }
 }
@@ -101,7 +84,7 @@ pub struct ScalingBack;
 
 impl Lanewise for ScalingBack {
     #[inline(always)]
-    fn lanes<const N: usize>(w: &Wave, [a, b, c, mask]: [&[u32; N]; 4], out: &mut [u32; N]) {
+    fn lanes<const N: usize>(w: &Wave, [a, b, c, mask]: [&[u32; N]; 4], [out, _]: [&mut [u32; N]; 2]) {
         for i in 0..N {
             out[i] = if mask[i] == 0 { 0 } else { division::fmas32(w.mode, a[i], b[i], c[i]) };
         }
@@ -112,10 +95,22 @@ pub struct Fixup;
 
 impl Lanewise for Fixup {
     #[inline(always)]
-    fn lanes<const N: usize>(w: &Wave, [a, b, c, _]: [&[u32; N]; 4], out: &mut [u32; N]) {
+    fn lanes<const N: usize>(w: &Wave, [q, d, n, _]: [&[u32; N]; 4], [out, _]: [&mut [u32; N]; 2]) {
+        let mut odd = 0;
+        for i in 0..N {
+            // A quotient that is neither zero, nor denormal, nor infinite, nor a NaN.
+            let is_normal = (q[i] & 0x7fff_ffff).wrapping_sub(0x0080_0000) < 0x7f00_0000;
+            odd |= u32::from(!are_ordinary(d[i], n[i]) | !is_normal);
+        }
+        if odd == 0 {
+            for i in 0..N {
+                out[i] = q[i] & 0x7fff_ffff | (d[i] ^ n[i]) & SIGN32;
+            }
+            return;
+        }
         let limits = division::Limits32::new(w.mode);
         for i in 0..N {
-            out[i] = division::fixup32(&limits, a[i], b[i], c[i]);
+            out[i] = division::fixup32(&limits, q[i], d[i], n[i]);
         }
     }
 }
@@ -125,7 +120,7 @@ pub struct TimesPower;
 
 impl Lanewise for TimesPower {
     #[inline(always)]
-    fn lanes<const N: usize>(w: &Wave, [x, n, ..]: [&[u32; N]; 4], out: &mut [u32; N]) {
+    fn lanes<const N: usize>(w: &Wave, [x, n, ..]: [&[u32; N]; 4], [out, _]: [&mut [u32; N]; 2]) {
         let m = w.mode;
         let (ki, ko) = (m.denorm_in32(), m.denorm_out32());
         if m.round32() != Round::NearestEven {
@@ -138,6 +133,48 @@ impl Lanewise for TimesPower {
             let power = scale::pow2((n[i] as i32).clamp(-500, 500));
             let exact = f64::from(f32::from_bits(fp::flush32(x[i], ki))) * power;
             out[i] = fp::flush32(quiet32((exact as f32).to_bits()), ko);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers around those exponents from which on nothing is scaled, and up to which.
+    fn numbers() -> Vec<u32> {
+        let exponents = [0, 1, 24, 79, 80, 81, 126, 127, 173, 174, 175, 176, 252, 254, 255];
+        let words =
+            exponents.into_iter().flat_map(|e: u32| [0, 1, 0x40_0000, 0x7f_ffff].map(|fraction| e << 23 | fraction));
+        words.flat_map(|word| [word, word | SIGN32]).collect()
+    }
+
+    #[test]
+    fn ordinary_operands_are_scaled_and_fixed_up_as_all_others_are() {
+        let mut w = Wave::new();
+        for (generation, mode) in [Generation::Gfx9, Generation::Gfx11].into_iter().zip([0xf0, 0]) {
+            (w.generation, w.mode) = (generation, Mode(mode));
+            let limits = division::Limits32::new(w.mode);
+            for (d, n) in numbers().into_iter().flat_map(|d| numbers().into_iter().map(move |n| (d, n))) {
+                let first = [d, n, n, d ^ SIGN32, 0x3f80_0000, 0x7fc0_0000, 0, 0x7f80_0001];
+                let [mut value, mut again, mut fixed] = [[0; 8]; 3];
+                for some in 1..8 {
+                    // One at a time, then more, as all lanes have to be ordinary.
+                    let first = std::array::from_fn(|i| if i < some { first[i] } else { first[0] });
+                    let (d, n) = ([d; 8], [n; 8]);
+                    Scaled::lanes(&w, [&first, &d, &n, &n], [&mut value, &mut again]);
+                    Fixup::lanes(&w, [&first, &d, &n, &n], [&mut fixed, &mut [0; 8]]);
+                    for i in 0..8 {
+                        let (scaled, back) = match generation {
+                            Generation::Gfx9 => division::scale32(w.mode, first[i], d[i], n[i]),
+                            _ => division::rdna_scale32(w.mode, first[i], d[i], n[i]),
+                        };
+                        let about = format!("{:#x} / {:#x}, {:#x}, {generation:?}", n[i], d[i], first[i]);
+                        assert_eq!((value[i], again[i]), (scaled, u32::from(back).wrapping_neg()), "scaled: {about}");
+                        assert_eq!(fixed[i], division::fixup32(&limits, first[i], d[i], n[i]), "fixed up: {about}");
+                    }
+                }
+            }
         }
     }
 }

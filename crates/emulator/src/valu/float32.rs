@@ -2,8 +2,8 @@
 
 use luthier_isa::op::Op as IsaOp;
 
-use super::division32::{Fixup, TimesPower, div_fmas, div_scale, fma};
-use super::lanewise::lanewise;
+use super::division32::{Fixup, Scaled, TimesPower, div_fmas, fma};
+use super::lanewise::{lanewise, lanewise_with_mask};
 use super::minmax::minmax3;
 use super::op;
 use super::shapes::float32;
@@ -105,7 +105,7 @@ pub fn lookup(op: IsaOp) -> Option<ValuOp> {
         IsaOp::VTanhF32 => op!(w, o => lanewise::<HyperbolicTangent>(w, o)),
         IsaOp::VSinF32 => op!(w, o => lanewise::<Sine>(w, o)),
         IsaOp::VCosF32 => op!(w, o => lanewise::<Cosine>(w, o)),
-        IsaOp::VDivScaleF32 => op!(w, o => div_scale(w, o)),
+        IsaOp::VDivScaleF32 => op!(w, o => lanewise_with_mask::<Scaled>(w, o)),
         IsaOp::VDivFmasF32 => op!(w, o => div_fmas(w, o)),
         IsaOp::VDivFixupF32 => op!(w, o => lanewise::<Fixup>(w, o)),
         _ => return None,

@@ -2,8 +2,8 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
-use super::super::functions::{Function, SOURCES};
-use super::super::graph::Value;
+use super::super::functions::{Function, RESULTS, SOURCES};
+use super::super::graph::{Node, Value};
 use super::body::Body;
 use super::{EXEC, TooLarge};
 use crate::wave::{Wave, scalar};
@@ -13,7 +13,7 @@ pub(super) const KEPT: [Register; 6] =
     [Register::RDI, Register::RSI, Register::RDX, Register::RCX, Register::R8, Register::R10];
 
 impl Body<'_> {
-    /// Where vectors that go to a function are, its result behind them.
+    /// Where vectors that go to a function are, and behind them its results.
     fn passed(&self, number: usize) -> i64 {
         self.plan.frame.calls + number as i64 * i64::from(self.machine.bytes())
     }
@@ -41,7 +41,7 @@ impl Body<'_> {
         };
         let kept: Vec<(Register, MemoryOperand)> = (0..self.held.len())
             .filter(|&n| self.held[n].is_some_and(|value| self.lives_on(value, &sources)))
-            .map(|n| (self.machine.vector(n), stack(self.passed(SOURCES + 1 + n))))
+            .map(|n| (self.machine.vector(n), stack(self.passed(SOURCES + RESULTS + n))))
             .collect();
         for &(register, place) in &kept {
             self.put(Instruction::with2(self.machine.store(), place, register))?;
@@ -74,7 +74,17 @@ impl Body<'_> {
         }
         let to = self.target(at)?;
         let from = stack(self.passed(SOURCES));
-        self.put(Instruction::with2(self.machine.load(), to, from))
+        self.put(Instruction::with2(self.machine.load(), to, from))?;
+        let value = Value(at as u32);
+        let second = self.graph.nodes.iter().position(|&node| node == Node::Second(value));
+        let Some(second) = second.filter(|&second| self.plan.live[second]) else { return Ok(()) };
+        // Here, as the next call puts its own there.
+        self.pinned.extend(self.homes[at].register);
+        let register = self.free()?;
+        let from = stack(self.passed(SOURCES + 1));
+        self.put(Instruction::with2(self.machine.load(), self.machine.vector(register), from))?;
+        self.hold(Value(second as u32), register);
+        Ok(())
     }
 
     /// Whether a value is used behind the call.

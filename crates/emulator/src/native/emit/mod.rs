@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, HashMap};
 use iced_x86::{Code, Encoder, IcedError, Instruction, MemoryOperand, Register};
 
 use super::forms::Space;
-use super::functions::SOURCES;
+use super::functions::{RESULTS, SOURCES};
 use super::graph::{Graph, Node, Place, Value};
 use super::machine::Machine;
 use super::{Phase, What};
@@ -43,6 +43,8 @@ const SLOTS: usize = 32;
 /// Addresses of a phase at most, of LDS and of device memory: where the first lane's is, and how the lanes' lie, is kept on
 /// the stack.
 const ADDRESSES: usize = 16;
+/// Of the frame, so that no vector lies across two lines of the cache, and functions find the stack as they want it.
+const ALIGNMENT: i32 = 64;
 /// Vectors of a wave at most.
 const VECTORS: usize = 8;
 /// Wide vectors: the lanes that are on.
@@ -77,7 +79,7 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
         asm.data(&[0xcc]);
     }
     let leave = asm.at;
-    asm.put(Instruction::with2(Code::Add_rm64_imm32, Register::RSP, frame.size))?;
+    asm.put(Instruction::with2(Code::Mov_r64_rm64, Register::RSP, frame.before()))?;
     for kept in [Register::R12, Register::RBP, Register::RBX] {
         asm.put(Instruction::with1(Code::Pop_r64, kept))?;
     }
@@ -271,6 +273,8 @@ struct Frame {
     /// What functions are given and give, and the registers meanwhile.
     calls: i64,
     kept: i64,
+    /// The stack pointer as it was before.
+    stack: i64,
     size: i32,
 }
 
@@ -281,10 +285,15 @@ impl Frame {
         let stores = places + 16 * ADDRESSES as i64;
         let given = stores + 8 * VECTORS as i64;
         let kept = given + 24;
-        let calls = kept + 8 * call::KEPT.len() as i64;
-        let end = calls + (SOURCES + 1 + machine.registers()) as i64 * i64::from(machine.bytes());
-        // What it calls wants the stack in steps of sixteen bytes: the address to return to and three registers are such.
-        Frame { addresses, places, stores, given, calls, kept, size: (end as u32).next_multiple_of(16) as i32 }
+        let stack = kept + 8 * call::KEPT.len() as i64;
+        let calls = ((stack + 8) as u64).next_multiple_of(ALIGNMENT as u64) as i64;
+        let vectors = (SOURCES + RESULTS + machine.registers()) as i64;
+        let size = (calls + vectors * i64::from(machine.bytes())) as i32;
+        Frame { addresses, places, stores, given, calls, kept, stack, size }
+    }
+
+    fn before(self) -> MemoryOperand {
+        MemoryOperand::with_base_displ(Register::RSP, self.stack)
     }
 
     fn count(self) -> MemoryOperand {
@@ -296,7 +305,10 @@ impl Frame {
         for kept in [Register::RBX, Register::RBP, Register::R12] {
             asm.put(Instruction::with1(Code::Push_r64, kept))?;
         }
+        asm.put(Instruction::with2(Code::Mov_r64_rm64, Register::RAX, Register::RSP))?;
         asm.put(Instruction::with2(Code::Sub_rm64_imm32, Register::RSP, self.size))?;
+        asm.put(Instruction::with2(Code::And_rm64_imm8, Register::RSP, -ALIGNMENT))?;
+        asm.put(Instruction::with2(Code::Mov_rm64_r64, self.before(), Register::RAX))?;
         asm.put(Instruction::with2(Code::Mov_r64_rm64, Register::RBX, Register::R9))?;
         let [rows, lds] = [0, 16].map(|by| MemoryOperand::with_base_displ(Register::RSP, self.given + by));
         asm.put(Instruction::with2(Code::Mov_rm64_r64, rows, Register::RDI))?;

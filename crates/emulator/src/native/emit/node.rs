@@ -96,6 +96,10 @@ impl Body<'_> {
             }
             Node::Fma(a, b, c) | Node::FmaD(a, b, c) => self.fma(at, a, b, c),
             Node::Called { function, sources } => self.call(at, function, sources),
+            Node::Second(call) => {
+                self.used(call);
+                Ok(())
+            }
             Node::Lds { address, offset } => self.lds(at, address, offset),
             Node::Global { place, offset } => self.global(at, place, offset),
             Node::Crossed { source, how } => self.crossed(at, source, how),

@@ -22,7 +22,8 @@ impl Form<'_> {
     /// The value, and in which lanes v_div_fmas is to scale back.
     pub(super) fn division_scale(&mut self) -> Result<(), Foreign> {
         let given = self.three();
-        let (value, back) = (self.called(Function::Scaled, &given), self.called(Function::ScaledBack, &given));
+        let value = self.called(Function::Scaled, &given);
+        let back = self.graph.node(Node::Second(value));
         self.result(value)?;
         self.mask_result(back)
     }
