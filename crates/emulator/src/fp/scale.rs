@@ -8,7 +8,7 @@ use crate::mode::{Mode, Round};
 /// `2^n` for n from -1022 to 1023.
 #[inline(always)]
 pub fn pow2(n: i32) -> f64 {
-    f64::from_bits(((n + 1023) as u64) << 52)
+    f64::from_bits((n.wrapping_add(1023) as u64) << 52)
 }
 
 /// `x * 2^n`, rounded once.

@@ -42,8 +42,18 @@ const fn exp2_series() -> [f64; 13] {
 pub fn exp2(x: f64) -> f64 {
     let x = if x > 1000.0 { 1000.0 } else { x };
     let x = if x < -1000.0 { -1000.0 } else { x };
-    let whole = x.round_ties_even();
-    polynomial(x - whole, exp2_series()) * pow2(whole as i32)
+    let (whole, n) = nearest(x);
+    polynomial(x - whole, exp2_series()) * pow2(n)
+}
+
+/// The nearest whole number, of two the even one, and the same as an integer (whose conversion vectors would not have). Of
+/// less than 2^31.
+#[inline(always)]
+fn nearest(x: f64) -> (f64, i32) {
+    // The sum's last place is that of one, and what is below 2^32 of it is the number.
+    const ONES: f64 = 6_755_399_441_055_744.0; // 2^52 + 2^51
+    let sum = x + ONES;
+    (sum - ONES, sum.to_bits() as i32)
 }
 
 /// `log2(x)` of a positive normal number.
@@ -64,26 +74,26 @@ pub fn log2(x: f64) -> f64 {
 
 /// Sine and cosine of an argument in revolutions, from the quarter turn that it lies in.
 #[inline(always)]
-fn quarter(turns: f64, offset: f64) -> f64 {
+fn quarter(turns: f64, offset: i32) -> f64 {
     let r = turns - turns.round_ties_even();
-    let q = (r * 4.0).round_ties_even();
+    let (q, number) = nearest(r * 4.0);
     let t = (r - q * 0.25) * std::f64::consts::TAU;
     let t2 = t * t;
     let sine = t * polynomial(t2, alternating::<9>(1));
     let cosine = polynomial(t2, alternating::<10>(0));
-    let k = (q + offset) as i32 & 3;
+    let k = number.wrapping_add(offset) & 3;
     let v = if k & 1 == 0 { sine } else { cosine };
     if k & 2 == 0 { v } else { -v }
 }
 
 #[inline(always)]
 pub fn sin_turns(x: f64) -> f64 {
-    quarter(x, 0.0)
+    quarter(x, 0)
 }
 
 #[inline(always)]
 pub fn cos_turns(x: f64) -> f64 {
-    quarter(x, 1.0)
+    quarter(x, 1)
 }
 
 #[cfg(test)]

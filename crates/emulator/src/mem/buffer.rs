@@ -416,13 +416,14 @@ mod tests {
     /// Each word is looked at by itself, and is the buffer's if it ends within the records behind the scalar offset.
     #[test]
     fn words_are_those_of_a_model() {
-        let patterns: [fn(u32) -> u32; 8] = [
+        let patterns: [fn(u32) -> u32; 9] = [
             |i| 4 * i,
             |_| 64,
             |i| 16 * (i / 16),
             |i| 8 * i,
             |i| 16 * (i % 32),
             |i| if i < 60 { 4 * i } else { 1 << 31 },
+            |i| if i < 32 { 4 * i } else { 1 << 31 },
             |i| if i % 3 == 0 { u32::MAX - 3 } else { 4 * (63 - i) },
             |i| 4 * (i % 16),
         ];

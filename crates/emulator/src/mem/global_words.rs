@@ -87,18 +87,24 @@ fn transfer(w: &mut Wave, encoded: Encoded, rows: Rows, places: &[Place; COUNT])
     }
 }
 
-/// Loads or stores whole words at a base and a row of offsets, if the lanes' words lie regularly and all end within `limit`
-/// bytes behind the base; does nothing otherwise, and returns false. The caller has seen that the wave is not watched.
+/// Loads or stores whole words at a base and a row of offsets, if the lanes' words lie regularly, and those of each sixteen
+/// lanes all end within `limit` bytes behind the base or all begin there: these load zeros, and are not stored. Does nothing
+/// otherwise, and returns false. The caller has seen that the wave is not watched.
 #[inline(always)]
 pub fn within(w: &mut Wave, encoded: Encoded, rows: Rows, offsets: u16, base: u64, limit: u64) -> bool {
     let Some(pieces) = Pieces::of(&w.row(offsets).0, w.exec()) else { return false };
-    let mut places = [None; COUNT];
+    let (mut places, mut beyond) = ([None; COUNT], [false; COUNT]);
     for (k, place) in places.iter_mut().enumerate() {
         let (first, is_run) = match pieces.get(k) {
             Piece::Off => continue,
             Piece::Same(first) => (u64::from(first), false),
             Piece::Run(first) => (u64::from(first), true),
         };
+        // Strict mode hears of them.
+        if first + 4 > limit && w.strict.is_none() {
+            beyond[k] = true;
+            continue;
+        }
         if is_run && rows.words > 1 && !encoded.is_load() {
             return false;
         }
@@ -114,6 +120,13 @@ pub fn within(w: &mut Wave, encoded: Encoded, rows: Rows, offsets: u16, base: u6
         }
     }
     transfer(w, encoded, rows, &places);
+    if encoded.is_load() {
+        for (k, _) in beyond.into_iter().enumerate().filter(|&(_, is_beyond)| is_beyond) {
+            for word in 0..usize::from(rows.words) {
+                part_mut(&mut w.rows[usize::from(rows.dst) + word].0, k).fill(0);
+            }
+        }
+    }
     true
 }
 
