@@ -5,7 +5,9 @@ use luthier_isa::op::Op as IsaOp;
 
 use super::machine::Machine;
 use crate::valu::division32::{Fixup, Scaled, ScalingBack, TimesPower};
+use crate::valu::division64::{Fixup64, Scaled64, ScalingBack64, TimesPower64};
 use crate::valu::lanewise::Lanewise;
+pub use crate::valu::lanewise::{RESULTS, SOURCES};
 use crate::valu::unit32::{Cosine, HyperbolicTangent, Logarithm, Power, Reciprocal, ReciprocalRoot, Root, Sine};
 use crate::wave::Wave;
 
@@ -23,13 +25,11 @@ pub enum Function {
     Scaled,
     ScalingBack,
     Fixup,
+    TimesPower64,
+    Scaled64,
+    ScalingBack64,
+    Fixup64,
 }
-
-/// Vectors that a function is given at most.
-pub const SOURCES: usize = 4;
-
-/// Vectors that it gives at most.
-pub const RESULTS: usize = 2;
 
 /// Takes the wave, [`SOURCES`] vectors and where the results go.
 type Code = unsafe extern "sysv64" fn(*const Wave, *const u32, *mut u32);
@@ -52,9 +52,9 @@ impl Function {
         })
     }
 
-    /// It is called only where the fourth source has a lane that is not zero.
+    /// It is called only where the last source has a lane that is not zero.
     pub fn is_conditional(self) -> bool {
-        self == Function::ScalingBack
+        matches!(self, Function::ScalingBack | Function::ScalingBack64)
     }
 
     /// Where it begins, compiled for vectors of a machine that the host can be.
@@ -76,6 +76,10 @@ impl Function {
             Function::Scaled => of::<Scaled>,
             Function::ScalingBack => of::<ScalingBack>,
             Function::Fixup => of::<Fixup>,
+            Function::TimesPower64 => of::<TimesPower64>,
+            Function::Scaled64 => of::<Scaled64>,
+            Function::ScalingBack64 => of::<ScalingBack64>,
+            Function::Fixup64 => of::<Fixup64>,
         };
         of(machine)
     }
@@ -87,9 +91,9 @@ impl Function {
 unsafe fn call<F: Lanewise, const N: usize>(w: *const Wave, sources: *const u32, out: *mut u32) {
     // SAFETY: the caller says so.
     unsafe {
-        let [a, b, c, d] = &*sources.cast::<[[u32; N]; SOURCES]>();
-        let [out, second] = &mut *out.cast::<[[u32; N]; RESULTS]>();
-        F::lanes(&*w, [a, b, c, d], [out, second]);
+        let sources = &*sources.cast::<[[u32; N]; SOURCES]>();
+        let out = &mut *out.cast::<[[u32; N]; RESULTS]>();
+        F::lanes(&*w, sources.each_ref(), out.each_mut());
     }
 }
 

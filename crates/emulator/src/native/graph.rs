@@ -44,6 +44,7 @@ pub enum Binary {
     /// Of f64, half the lanes of a vector each ([`Node::Join`]).
     AddD,
     MulD,
+    DivD,
     MinD,
     MaxD,
 }
@@ -89,6 +90,8 @@ pub enum Node {
     SignedOfFloat(Value),
     /// An integral f32, rounded as x86's `roundps` has it.
     Integral(Value, u8),
+    /// The same of f64.
+    IntegralD(Value, u8),
     /// The upper half of a product of 64 bits.
     MulHigh {
         signed: bool,
@@ -129,8 +132,8 @@ pub enum Node {
         function: Function,
         sources: [Option<Value>; SOURCES],
     },
-    /// The second result of a call.
-    Second(Value),
+    /// Another result of a call: its second one, or its third.
+    More(Value, u8),
     /// The word of device memory that lies so far from an address.
     Global {
         place: Place,
@@ -167,30 +170,34 @@ pub enum Rest {
 
 impl Node {
     pub fn sources(self) -> impl Iterator<Item = Value> {
+        fn some<const N: usize>(all: [Value; N]) -> [Option<Value>; SOURCES] {
+            std::array::from_fn(|k| all.get(k).copied())
+        }
         let all = match self {
             Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_) | Node::Readable(_) | Node::Lanes(_) => {
-                [None; 4]
+                [None; SOURCES]
             }
             Node::Called { sources, .. } => sources,
             Node::Shift(_, a, _)
             | Node::FloatOfSigned(a)
             | Node::SignedOfFloat(a)
             | Node::Integral(a, _)
-            | Node::Second(a)
+            | Node::IntegralD(a, _)
+            | Node::More(a, _)
             | Node::Crossed { source: a, .. }
-            | Node::Lds { address: a, .. } => [Some(a), None, None, None],
+            | Node::Lds { address: a, .. } => some([a]),
             Node::Binary(_, a, b)
             | Node::CompareF(_, a, b)
             | Node::CompareD(_, a, b)
             | Node::MulHigh { a, b, .. }
             | Node::Join { low: a, high: b, .. }
-            | Node::Split { first: a, second: b, .. } => [Some(a), Some(b), None, None],
-            Node::Fma(a, b, c) | Node::FmaD(a, b, c) => [Some(a), Some(b), Some(c), None],
+            | Node::Split { first: a, second: b, .. } => some([a, b]),
+            Node::Fma(a, b, c) | Node::FmaD(a, b, c) => some([a, b, c]),
             Node::Global { place: Place { low, rest }, .. } => match rest {
-                Rest::High(high) => [Some(low), Some(high), None, None],
-                Rest::Base(_) => [Some(low), None, None, None],
+                Rest::High(high) => some([low, high]),
+                Rest::Base(_) => some([low]),
             },
-            Node::Select { mask, yes, no } => [Some(mask), Some(yes), Some(no), None],
+            Node::Select { mask, yes, no } => some([mask, yes, no]),
         };
         all.into_iter().flatten()
     }
@@ -202,8 +209,14 @@ impl Node {
 
     /// Whether it is numbers of 64 bits.
     pub fn is_double(self) -> bool {
-        use Binary::{AddD, MaxD, MinD, MulD};
-        matches!(self, Node::Binary(AddD | MulD | MinD | MaxD, ..) | Node::FmaD(..) | Node::Join { .. })
+        use Binary::{AddD, DivD, MaxD, MinD, MulD};
+        matches!(
+            self,
+            Node::Binary(AddD | MulD | DivD | MinD | MaxD, ..)
+                | Node::FmaD(..)
+                | Node::IntegralD(..)
+                | Node::Join { .. }
+        )
     }
 }
 

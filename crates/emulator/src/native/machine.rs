@@ -73,6 +73,7 @@ impl Machine {
             Binary::GreaterS if !self.wide => VEX_Vpcmpgtd_ymm_ymm_ymmm256,
             Binary::AddD => self.either(VEX_Vaddpd_ymm_ymm_ymmm256, EVEX_Vaddpd_zmm_k1z_zmm_zmmm512b64_er),
             Binary::MulD => self.either(VEX_Vmulpd_ymm_ymm_ymmm256, EVEX_Vmulpd_zmm_k1z_zmm_zmmm512b64_er),
+            Binary::DivD => self.either(VEX_Vdivpd_ymm_ymm_ymmm256, EVEX_Vdivpd_zmm_k1z_zmm_zmmm512b64_er),
             Binary::MinD => self.either(VEX_Vminpd_ymm_ymm_ymmm256, EVEX_Vminpd_zmm_k1z_zmm_zmmm512b64_sae),
             Binary::MaxD => self.either(VEX_Vmaxpd_ymm_ymm_ymmm256, EVEX_Vmaxpd_zmm_k1z_zmm_zmmm512b64_sae),
             Binary::Equal | Binary::GreaterS | Binary::Below => return None,
@@ -143,6 +144,10 @@ impl Machine {
 
     pub fn integral(self) -> Code {
         self.either(Code::VEX_Vroundps_ymm_ymmm256_imm8, Code::EVEX_Vrndscaleps_zmm_k1z_zmmm512b32_imm8_sae)
+    }
+
+    pub fn integral_double(self) -> Code {
+        self.either(Code::VEX_Vroundpd_ymm_ymmm256_imm8, Code::EVEX_Vrndscalepd_zmm_k1z_zmmm512b64_imm8_sae)
     }
 
     pub fn float_of_signed(self) -> Code {

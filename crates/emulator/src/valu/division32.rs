@@ -2,7 +2,7 @@
 
 use luthier_isa::Generation;
 
-use super::lanewise::Lanewise;
+use super::lanewise::{Lanewise, RESULTS, SOURCES};
 use super::shapes::float32;
 use crate::fp::{self, SIGN32, division, quiet32, scale, soft};
 use crate::mem::lanes;
@@ -27,7 +27,7 @@ fn are_ordinary(denominator: u32, numerator: u32) -> bool {
 
 impl Lanewise for Scaled {
     #[inline(always)]
-    fn lanes<const N: usize>(w: &Wave, [a, b, c, _]: [&[u32; N]; 4], [out, again]: [&mut [u32; N]; 2]) {
+    fn lanes<const N: usize>(w: &Wave, [a, b, c, ..]: [&[u32; N]; SOURCES], [out, again, _]: [&mut [u32; N]; RESULTS]) {
         let m = w.mode;
         let mut odd = 0;
         for i in 0..N {
@@ -84,7 +84,7 @@ pub struct ScalingBack;
 
 impl Lanewise for ScalingBack {
     #[inline(always)]
-    fn lanes<const N: usize>(w: &Wave, [a, b, c, mask]: [&[u32; N]; 4], [out, _]: [&mut [u32; N]; 2]) {
+    fn lanes<const N: usize>(w: &Wave, [a, b, c, .., mask]: [&[u32; N]; SOURCES], [out, ..]: [&mut [u32; N]; RESULTS]) {
         for i in 0..N {
             out[i] = if mask[i] == 0 { 0 } else { division::fmas32(w.mode, a[i], b[i], c[i]) };
         }
@@ -95,7 +95,7 @@ pub struct Fixup;
 
 impl Lanewise for Fixup {
     #[inline(always)]
-    fn lanes<const N: usize>(w: &Wave, [q, d, n, _]: [&[u32; N]; 4], [out, _]: [&mut [u32; N]; 2]) {
+    fn lanes<const N: usize>(w: &Wave, [q, d, n, ..]: [&[u32; N]; SOURCES], [out, ..]: [&mut [u32; N]; RESULTS]) {
         let mut odd = 0;
         for i in 0..N {
             // A quotient that is neither zero, nor denormal, nor infinite, nor a NaN.
@@ -120,7 +120,7 @@ pub struct TimesPower;
 
 impl Lanewise for TimesPower {
     #[inline(always)]
-    fn lanes<const N: usize>(w: &Wave, [x, n, ..]: [&[u32; N]; 4], [out, _]: [&mut [u32; N]; 2]) {
+    fn lanes<const N: usize>(w: &Wave, [x, n, ..]: [&[u32; N]; SOURCES], [out, ..]: [&mut [u32; N]; RESULTS]) {
         let m = w.mode;
         let (ki, ko) = (m.denorm_in32(), m.denorm_out32());
         if m.round32() != Round::NearestEven {
@@ -162,8 +162,9 @@ mod tests {
                     // One at a time, then more, as all lanes have to be ordinary.
                     let first = std::array::from_fn(|i| if i < some { first[i] } else { first[0] });
                     let (d, n) = ([d; 8], [n; 8]);
-                    Scaled::lanes(&w, [&first, &d, &n, &n], [&mut value, &mut again]);
-                    Fixup::lanes(&w, [&first, &d, &n, &n], [&mut fixed, &mut [0; 8]]);
+                    let sources = [&first, &d, &n, &n, &n, &n, &n];
+                    Scaled::lanes(&w, sources, [&mut value, &mut again, &mut [0; 8]]);
+                    Fixup::lanes(&w, sources, [&mut fixed, &mut [0; 8], &mut [0; 8]]);
                     for i in 0..8 {
                         let (scaled, back) = match generation {
                             Generation::Gfx9 => division::scale32(w.mode, first[i], d[i], n[i]),

@@ -3,12 +3,13 @@
 
 use luthier_isa::op::Op as IsaOp;
 
+use super::division64::{Fixup64, Scaled64, TimesPower64, div_fmas, fma};
+use super::lanewise::{lanewise64, lanewise64_with_mask, lanewise64_with_word};
 use super::op;
-use super::shapes::{float64, mask, read64, write64};
+use super::shapes::{float64, read64, write64};
 use crate::fp::minmax::Rules;
-use crate::fp::{self, division, minmax, quiet64, scale, soft, trig};
-use crate::lanes::{map1_64, map2_64, map3_64};
-use crate::mode::Mode;
+use crate::fp::{self, minmax, quiet64, scale, soft, trig};
+use crate::lanes::{map1_64, map2_64};
 use crate::op::{Flow, Op};
 use crate::registry::ValuOp;
 use crate::wave::{Row, Wave};
@@ -44,10 +45,6 @@ fn approximate(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
     })
 }
 
-fn fma(m: Mode, a: u64, b: u64, c: u64) -> u64 {
-    soft::fma64(m, a, b, c)
-}
-
 /// dst:64 = f(src0:64, src1:32)
 #[inline(always)]
 fn with_int(w: &mut Wave, op: &Op, f: impl Fn(u64, u32) -> u64) -> Flow {
@@ -56,31 +53,6 @@ fn with_int(w: &mut Wave, op: &Op, f: impl Fn(u64, u32) -> u64) -> Flow {
     let n = w.row(op.src[1]);
     for i in 0..64 {
         out[i] = f(a[i], n.0[i]);
-    }
-    write64(w, op.dst, &out);
-    Flow::Next
-}
-
-/// Where source and result are normal, the exponent moves; the other lanes are done one by one.
-#[inline(always)]
-fn ldexp(w: &mut Wave, op: &Op) -> Flow {
-    let m = w.mode;
-    let (x, n) = (read64(w, op.src[0]), *w.row(op.src[1]));
-    let mut slow = [0u64; 64];
-    let mut out = [0; 64];
-    for i in 0..64 {
-        let shift = i64::from((n.0[i] as i32).clamp(-4096, 4096));
-        let exponent = (x[i] >> 52 & 0x7ff) as i64;
-        let sum = exponent + shift;
-        out[i] = x[i].wrapping_add((shift as u64) << 52);
-        slow[i] = u64::from((exponent == 0) | (exponent == 0x7ff) | !(1..=0x7fe).contains(&sum));
-    }
-    if slow.iter().fold(0, |any, s| any | s) != 0 {
-        for i in 0..64 {
-            if slow[i] != 0 {
-                out[i] = scale::ldexp64(m, x[i], n.0[i] as i32);
-            }
-        }
     }
     write64(w, op.dst, &out);
     Flow::Next
@@ -98,46 +70,6 @@ fn frexp_exp(w: &mut Wave, op: &Op) -> Flow {
     Flow::Next
 }
 
-#[inline(always)]
-fn div_scale(w: &mut Wave, op: &Op) -> Flow {
-    let m = w.mode;
-    let (mut out, mut vcc) = ([0; 64], [0; 64]);
-    let (a, b, c) = (read64(w, op.src[0]), read64(w, op.src[1]), read64(w, op.src[2]));
-    let by_exponents = super::division32::knows_scale(w);
-    for i in 0..64 {
-        let (value, again) = if by_exponents {
-            division::rdna_scale64(m, a[i], b[i], c[i])
-        } else {
-            division::scale64(m, a[i], b[i], c[i])
-        };
-        out[i] = value;
-        vcc[i] = u32::from(again);
-    }
-    write64(w, op.dst, &out);
-    let mask = mask(&vcc) & w.exec();
-    w.set_mask(op.sdst, mask);
-    Flow::Next
-}
-
-#[inline(always)]
-fn div_fmas(w: &mut Wave, op: &Op) -> Flow {
-    let mut scaled = w.vcc() & w.exec();
-    if scaled == 0 {
-        return float64::<3>(w, op, f64::mul_add, fma);
-    }
-    let (a, b, c) = (read64(w, op.src[0]), read64(w, op.src[1]), read64(w, op.src[2]));
-    let flow = float64::<3>(w, op, f64::mul_add, fma);
-    let m = w.mode;
-    while scaled != 0 {
-        let i = scaled.trailing_zeros() as usize;
-        let value = division::fmas64(m, a[i], b[i], c[i]);
-        w.row_mut(op.dst).0[i] = value as u32;
-        w.row_mut(op.dst + 1).0[i] = (value >> 32) as u32;
-        scaled &= scaled - 1;
-    }
-    flow
-}
-
 pub fn lookup(op: IsaOp) -> Option<ValuOp> {
     Some(match op {
         IsaOp::VAddF64 => op!(w, o => float64::<2>(w, o, |a, b, _| a + b, |m, a, b, _| soft::add64(m, a, b))),
@@ -151,18 +83,15 @@ pub fn lookup(op: IsaOp) -> Option<ValuOp> {
         IsaOp::VFloorF64 => op!(w, o => integral(w, o, f64::floor)),
         IsaOp::VRndneF64 => op!(w, o => integral(w, o, f64::round_ties_even)),
         IsaOp::VFractF64 => op!(w, o => { let m = w.mode; map1_64(w, o, |x| scale::fract64(m, x)) }),
-        IsaOp::VLdexpF64 => op!(w, o => ldexp(w, o)),
+        IsaOp::VLdexpF64 => op!(w, o => lanewise64_with_word::<TimesPower64>(w, o)),
         IsaOp::VFrexpMantF64 => op!(w, o => { let m = w.mode; map1_64(w, o, |x| scale::frexp_mant64(m, x)) }),
         IsaOp::VFrexpExpI32F64 => op!(w, o => frexp_exp(w, o)),
         IsaOp::VRcpF64 => op!(w, o => approximate(w, o, |x| 1.0 / x)),
         IsaOp::VRsqF64 => op!(w, o => approximate(w, o, |x| 1.0 / x.sqrt())),
         IsaOp::VSqrtF64 => op!(w, o => approximate(w, o, f64::sqrt)),
-        IsaOp::VDivScaleF64 => op!(w, o => div_scale(w, o)),
+        IsaOp::VDivScaleF64 => op!(w, o => lanewise64_with_mask::<Scaled64>(w, o)),
         IsaOp::VDivFmasF64 => op!(w, o => div_fmas(w, o)),
-        IsaOp::VDivFixupF64 => op!(w, o => {
-            let m = division::Limits64::new(w.mode);
-            map3_64(w, o, |a, b, c| division::fixup64(&m, a, b, c))
-        }),
+        IsaOp::VDivFixupF64 => op!(w, o => lanewise64::<Fixup64>(w, o)),
         IsaOp::VTrigPreopF64 => op!(scalar w, o => {
             let rdna4 = matches!(w.generation, Generation::Gfx12 | Generation::Gfx1250);
             let (m, known) = (w.mode, if rdna4 { 1184 } else { 1201 });

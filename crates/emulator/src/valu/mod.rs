@@ -7,8 +7,9 @@
 //! |---|---|
 //! | [`int32`] | 32-bit integers: add, multiply, shift, bits, minimum, sums of absolute differences |
 //! | [`int16`], [`int64`] | the other widths |
-//! | [`float32`], [`float16`], [`float64`] | add, multiply, fma, minimum, rounding; of f16 and f64 division's steps and reciprocals, too |
-//! | [`unit32`], [`division32`] | f32: the transcendental unit; the steps of a division |
+//! | [`float32`], [`float16`], [`float64`] | add, multiply, fma, minimum, rounding; of f16 and f64 reciprocals, of f16 division's steps, too |
+//! | [`unit32`] | the transcendental unit on f32 |
+//! | [`division32`], [`division64`] | the steps of a division, and scaling by powers of two |
 //! | [`lanewise`] | operations that the interpreter and native code have in common |
 //! | `minmax` | minimum, maximum, median of three floats |
 //! | [`convert`] | between formats |
@@ -29,6 +30,7 @@ pub mod compare;
 pub mod convert;
 pub mod cube;
 pub mod division32;
+pub mod division64;
 pub mod dot;
 pub mod float16;
 pub mod float32;

@@ -3,7 +3,7 @@
 
 use luthier_isa::Generation;
 
-use super::lanewise::Lanewise;
+use super::lanewise::{Lanewise, RESULTS, SOURCES};
 use crate::fp::unit::{Cubics, Exp, Rcp, Rsq, Sqrt};
 use crate::fp::{self, quiet32, transcendental, unit};
 use crate::wave::Wave;
@@ -49,35 +49,35 @@ pub struct HyperbolicTangent;
 
 impl Lanewise for Reciprocal {
     #[inline(always)]
-    fn lanes<const N: usize>(w: &Wave, [x, ..]: [&[u32; N]; 4], [out, _]: [&mut [u32; N]; 2]) {
+    fn lanes<const N: usize>(w: &Wave, [x, ..]: [&[u32; N]; SOURCES], [out, ..]: [&mut [u32; N]; RESULTS]) {
         cubics::<Rcp, N>(w, x, out, |x| 1.0 / x);
     }
 }
 
 impl Lanewise for ReciprocalRoot {
     #[inline(always)]
-    fn lanes<const N: usize>(w: &Wave, [x, ..]: [&[u32; N]; 4], [out, _]: [&mut [u32; N]; 2]) {
+    fn lanes<const N: usize>(w: &Wave, [x, ..]: [&[u32; N]; SOURCES], [out, ..]: [&mut [u32; N]; RESULTS]) {
         cubics::<Rsq, N>(w, x, out, |x| 1.0 / x.sqrt());
     }
 }
 
 impl Lanewise for Root {
     #[inline(always)]
-    fn lanes<const N: usize>(w: &Wave, [x, ..]: [&[u32; N]; 4], [out, _]: [&mut [u32; N]; 2]) {
+    fn lanes<const N: usize>(w: &Wave, [x, ..]: [&[u32; N]; SOURCES], [out, ..]: [&mut [u32; N]; RESULTS]) {
         cubics::<Sqrt, N>(w, x, out, f64::sqrt);
     }
 }
 
 impl Lanewise for Power {
     #[inline(always)]
-    fn lanes<const N: usize>(w: &Wave, [x, ..]: [&[u32; N]; 4], [out, _]: [&mut [u32; N]; 2]) {
+    fn lanes<const N: usize>(w: &Wave, [x, ..]: [&[u32; N]; SOURCES], [out, ..]: [&mut [u32; N]; RESULTS]) {
         cubics::<Exp, N>(w, x, out, exp2_all);
     }
 }
 
 impl Lanewise for Logarithm {
     #[inline(always)]
-    fn lanes<const N: usize>(w: &Wave, [x, ..]: [&[u32; N]; 4], [out, _]: [&mut [u32; N]; 2]) {
+    fn lanes<const N: usize>(w: &Wave, [x, ..]: [&[u32; N]; SOURCES], [out, ..]: [&mut [u32; N]; RESULTS]) {
         if is_known(w) {
             for i in 0..N {
                 out[i] = unit::log(x[i]);
@@ -90,7 +90,7 @@ impl Lanewise for Logarithm {
 
 impl Lanewise for HyperbolicTangent {
     #[inline(always)]
-    fn lanes<const N: usize>(_: &Wave, [x, ..]: [&[u32; N]; 4], [out, _]: [&mut [u32; N]; 2]) {
+    fn lanes<const N: usize>(_: &Wave, [x, ..]: [&[u32; N]; SOURCES], [out, ..]: [&mut [u32; N]; RESULTS]) {
         within_a_unit(x, out, f64::tanh);
     }
 }
@@ -100,7 +100,7 @@ macro_rules! of_turns {
     ($name:ident, $known:path, $otherwise:path) => {
         impl Lanewise for $name {
             #[inline(always)]
-            fn lanes<const N: usize>(w: &Wave, [x, ..]: [&[u32; N]; 4], [out, _]: [&mut [u32; N]; 2]) {
+            fn lanes<const N: usize>(w: &Wave, [x, ..]: [&[u32; N]; SOURCES], [out, ..]: [&mut [u32; N]; RESULTS]) {
                 let keep = [w.mode.denorm_in32(), w.mode.denorm_out32()];
                 if is_known(w) {
                     for i in 0..N {

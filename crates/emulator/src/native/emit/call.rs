@@ -27,6 +27,7 @@ impl Body<'_> {
         let stack = |at: i64| MemoryOperand::with_base_displ(Register::RSP, at);
         for (number, source) in sources.iter().enumerate() {
             let Some(source) = *source else { continue };
+            self.pinned.clear();
             let (from, to) = (self.vector(source)?, stack(self.passed(number)));
             self.put(Instruction::with2(self.machine.store(), to, from))?;
         }
@@ -75,15 +76,19 @@ impl Body<'_> {
         let to = self.target(at)?;
         let from = stack(self.passed(SOURCES));
         self.put(Instruction::with2(self.machine.load(), to, from))?;
-        let value = Value(at as u32);
-        let second = self.graph.nodes.iter().position(|&node| node == Node::Second(value));
-        let Some(second) = second.filter(|&second| self.plan.live[second]) else { return Ok(()) };
-        // Here, as the next call puts its own there.
         self.pinned.extend(self.homes[at].register);
-        let register = self.free()?;
-        let from = stack(self.passed(SOURCES + 1));
-        self.put(Instruction::with2(self.machine.load(), self.machine.vector(register), from))?;
-        self.hold(Value(second as u32), register);
+        // The others as well, as the next call puts its own there.
+        let is_live = |&number: &usize| self.plan.live[number];
+        for number in (at..self.graph.nodes.len()).filter(is_live) {
+            let Node::More(call, which) = self.graph.nodes[number] else { continue };
+            if call == Value(at as u32) {
+                let register = self.free()?;
+                let from = stack(self.passed(SOURCES + usize::from(which)));
+                self.put(Instruction::with2(self.machine.load(), self.machine.vector(register), from))?;
+                self.hold(Value(number as u32), register);
+                self.pinned.push(register);
+            }
+        }
         Ok(())
     }
 

@@ -63,6 +63,11 @@ impl Body<'_> {
                 let to = self.target(at)?;
                 self.put(Instruction::with3(self.machine.integral(), to, from, i32::from(how)))
             }
+            Node::IntegralD(a, how) => {
+                let from = self.vector(a)?;
+                let to = self.target(at)?;
+                self.put(Instruction::with3(self.machine.integral_double(), to, from, i32::from(how)))
+            }
             Node::CompareF(predicate, a, b) => {
                 let (from, place) = (self.vector(a)?, self.place(b)?);
                 if self.machine.wide {
@@ -96,7 +101,7 @@ impl Body<'_> {
             }
             Node::Fma(a, b, c) | Node::FmaD(a, b, c) => self.fma(at, a, b, c),
             Node::Called { function, sources } => self.call(at, function, sources),
-            Node::Second(call) => {
+            Node::More(call, _) => {
                 self.used(call);
                 Ok(())
             }

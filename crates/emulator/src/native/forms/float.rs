@@ -138,6 +138,40 @@ impl Form<'_> {
         [false, true].map(|second| self.graph.node(Node::Join { second, low, high }))
     }
 
+    /// An f64 in all lanes.
+    fn double(&mut self, value: f64) -> Value {
+        let [low, high] =
+            [value.to_bits() as u32, (value.to_bits() >> 32) as u32].map(|word| self.graph.constant(word));
+        self.graph.node(Node::Join { second: false, low, high })
+    }
+
+    /// A quotient rounded once, which is what the interpreter has.
+    pub(super) fn reciprocal64(&mut self) -> Result<(), Foreign> {
+        let (one, x) = (self.double(1.0), self.doubles(0));
+        let halves = x.map(|half| self.graph.binary(Binary::DivD, one, half));
+        halves.iter().for_each(|&half| self.graph.is_computed(half));
+        self.double_result(halves)
+    }
+
+    pub(super) fn integral64(&mut self, how: u8) -> Result<(), Foreign> {
+        let halves = self.doubles(0).map(|half| self.graph.node(Node::IntegralD(half, how)));
+        halves.iter().for_each(|&half| self.graph.is_computed(half));
+        self.double_result(halves)
+    }
+
+    /// An integer below 2^32 is the last word of a number between 2^52 and 2^53.
+    pub(super) fn double_of_integer(&mut self, signed: bool) -> Result<(), Foreign> {
+        let (x, high) = (self.source(0), self.graph.constant(0x4330_0000));
+        let low = if signed { self.with_constant(Binary::Xor, x, 1 << 31, 0) } else { x };
+        let above = self.double(-(4_503_599_627_370_496.0 + if signed { 2_147_483_648.0 } else { 0.0 }));
+        let halves = [false, true].map(|second| {
+            let whole = self.graph.node(Node::Join { second, low, high });
+            self.graph.binary(Binary::AddD, whole, above)
+        });
+        halves.iter().for_each(|&half| self.graph.is_computed(half));
+        self.double_result(halves)
+    }
+
     /// An f64 result, given half the lanes each.
     pub(super) fn double_result(&mut self, [first, second]: [Value; 2]) -> Result<(), Foreign> {
         let words = [false, true].map(|high| self.graph.node(Node::Split { high, first, second }));

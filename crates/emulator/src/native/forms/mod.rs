@@ -261,6 +261,7 @@ pub fn writes_mask(op: &Op) -> bool {
                     | IsaOp::VSubbCoU32
                     | IsaOp::VSubbrevCoU32
                     | IsaOp::VDivScaleF32
+                    | IsaOp::VDivScaleF64
                     | IsaOp::VMadU64U32
                     | IsaOp::VMadI64I32
             )

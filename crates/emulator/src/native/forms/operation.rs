@@ -299,6 +299,17 @@ impl Form<'_> {
             }
             IsaOp::VDivScaleF32 => self.division_scale(),
             IsaOp::VDivFmasF32 => self.division_fma(),
+            IsaOp::VDivScaleF64 => self.division_scale64(),
+            IsaOp::VDivFmasF64 => self.division_fma64(),
+            IsaOp::VDivFixupF64 => self.division_fixup64(),
+            IsaOp::VLdexpF64 => self.times_power64(),
+            IsaOp::VRcpF64 => self.reciprocal64(),
+            IsaOp::VRndneF64 => self.integral64(8),
+            IsaOp::VFloorF64 => self.integral64(9),
+            IsaOp::VCeilF64 => self.integral64(10),
+            IsaOp::VTruncF64 => self.integral64(11),
+            IsaOp::VCvtF64I32 => self.double_of_integer(true),
+            IsaOp::VCvtF64U32 => self.double_of_integer(false),
             _ => match Function::of(operation) {
                 Some((function, sources)) => self.function(function, sources),
                 None => self.comparison(operation),
