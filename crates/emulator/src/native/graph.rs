@@ -110,6 +110,20 @@ pub enum Node {
         first: Value,
         second: Value,
     },
+    /// f64 of f32: half the lanes, the other half if `second`.
+    Widened {
+        second: bool,
+        a: Value,
+    },
+    /// All lanes' words of f64, given both halves.
+    Narrowed {
+        how: Narrowing,
+        first: Value,
+        second: Value,
+    },
+    /// Of the lower 16 bits; with zeros above.
+    SingleOfHalf(Value),
+    HalfOfSingle(Value),
     /// As [`Node::CompareF`] and [`Node::Fma`], of f64; a comparison gives all ones or zeros in both words.
     CompareD(u8, Value, Value),
     FmaD(Value, Value, Value),
@@ -139,6 +153,15 @@ pub enum Node {
         place: Place,
         offset: i32,
     },
+}
+
+/// What becomes of an f64.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Narrowing {
+    /// An f32, rounded to nearest.
+    Single,
+    /// As [`Node::SignedOfFloat`].
+    Signed,
 }
 
 /// How the lanes of a vector read each other.
@@ -183,6 +206,9 @@ impl Node {
             | Node::SignedOfFloat(a)
             | Node::Integral(a, _)
             | Node::IntegralD(a, _)
+            | Node::Widened { a, .. }
+            | Node::SingleOfHalf(a)
+            | Node::HalfOfSingle(a)
             | Node::More(a, _)
             | Node::Crossed { source: a, .. }
             | Node::Lds { address: a, .. } => some([a]),
@@ -191,6 +217,7 @@ impl Node {
             | Node::CompareD(_, a, b)
             | Node::MulHigh { a, b, .. }
             | Node::Join { low: a, high: b, .. }
+            | Node::Narrowed { first: a, second: b, .. }
             | Node::Split { first: a, second: b, .. } => some([a, b]),
             Node::Fma(a, b, c) | Node::FmaD(a, b, c) => some([a, b, c]),
             Node::Global { place: Place { low, rest }, .. } => match rest {
@@ -215,6 +242,7 @@ impl Node {
             Node::Binary(AddD | MulD | DivD | MinD | MaxD, ..)
                 | Node::FmaD(..)
                 | Node::IntegralD(..)
+                | Node::Widened { .. }
                 | Node::Join { .. }
         )
     }
@@ -238,6 +266,8 @@ pub struct Graph {
     pub needs_mode32: bool,
     /// It is right only where f64 arithmetic is the host's.
     pub needs_host64: bool,
+    /// It is right only where f16 results are rounded to nearest and become infinite.
+    pub needs_plain16: bool,
     /// Lanes of a vector.
     pub lanes: usize,
     /// The lanes that results go to, where DPP leaves some out.

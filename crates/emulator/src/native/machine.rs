@@ -187,6 +187,15 @@ impl Machine {
     }
 
     /// The vector register that a register's first sixteen bytes are.
+    /// Its lower half.
+    pub fn half(self, vector: Register) -> Register {
+        if !self.wide {
+            return self.low(vector);
+        }
+        let number = vector as usize - Register::ZMM0 as usize;
+        Register::try_from(Register::YMM0 as usize + number).unwrap_or(Register::None)
+    }
+
     pub fn low(self, vector: Register) -> Register {
         let first = if self.wide { Register::ZMM0 } else { Register::YMM0 };
         Register::try_from(Register::XMM0 as usize + (vector as usize - first as usize)).unwrap_or(Register::None)

@@ -10,6 +10,7 @@ use super::machine::Machine;
 use super::pages::Pages;
 use super::phase::{Phase, Terms, What};
 use super::{Native, native_with};
+use crate::fp::half::plain_f16;
 use crate::memory::Recent;
 use crate::op::{Flow, Kind, Op};
 use crate::wave::Wave;
@@ -40,6 +41,7 @@ pub struct Run {
     needs_mode32: bool,
     flushes: bool,
     needs_host64: bool,
+    needs_plain16: bool,
     /// It loads or stores.
     accesses: bool,
     /// Whether some of them are to device memory.
@@ -77,6 +79,7 @@ impl Run {
             needs_mode32: graphs().any(|graph| graph.needs_mode32),
             flushes: graphs().any(|graph| graph.flushes),
             needs_host64: graphs().any(|graph| graph.needs_host64),
+            needs_plain16: graphs().any(|graph| graph.needs_plain16),
             accesses: graphs().any(|graph| graph.accesses()) || stores,
             is_global,
             unfinished: AtomicU32::new(0),
@@ -95,7 +98,10 @@ impl Run {
     #[inline(always)]
     fn suits(&self, w: &Wave) -> bool {
         let mode32 = if self.flushes { w.mode.flushes32() } else { w.mode.host32() };
-        !(self.needs_mode32 && !mode32 || self.needs_host64 && !w.mode.host16_64() || self.accesses && w.is_watched)
+        let is_other = self.needs_mode32 && !mode32
+            || self.needs_host64 && !w.mode.host16_64()
+            || self.needs_plain16 && !plain_f16(w.mode);
+        !(is_other || self.accesses && w.is_watched)
     }
 
     /// What is done where the code was left too often.

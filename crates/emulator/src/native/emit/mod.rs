@@ -17,6 +17,7 @@
 mod body;
 mod branch;
 mod call;
+mod convert;
 mod crossing;
 mod global;
 mod lds;
@@ -217,6 +218,13 @@ impl Pool {
                     Node::Crossed { how, .. } | Node::Readable(how) => {
                         pool.add(how.valid.into());
                         pool.add_vector(how.from.map(u32::from), machine);
+                    }
+                    Node::Widened { second, .. } => {
+                        pool.add_vector(if second { convert::SECOND } else { convert::FIRST }, machine);
+                    }
+                    Node::Narrowed { .. } => {
+                        let back = if machine.wide { convert::WIDE_BACK } else { convert::NARROW_BACK };
+                        pool.add_vector(back, machine);
                     }
                     Node::Lanes(lanes) => {
                         pool.add(lanes.into());

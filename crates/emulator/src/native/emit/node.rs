@@ -68,6 +68,10 @@ impl Body<'_> {
                 let to = self.target(at)?;
                 self.put(Instruction::with3(self.machine.integral_double(), to, from, i32::from(how)))
             }
+            Node::Widened { second, a } => self.widened(at, second, a),
+            Node::Narrowed { how, first, second } => self.narrowed(at, how, [first, second]),
+            Node::SingleOfHalf(a) => self.single_of_half(at, a),
+            Node::HalfOfSingle(a) => self.half_of_single(at, a),
             Node::CompareF(predicate, a, b) => {
                 let (from, place) = (self.vector(a)?, self.place(b)?);
                 if self.machine.wide {

@@ -139,7 +139,7 @@ impl Form<'_> {
     }
 
     /// An f64 in all lanes.
-    fn double(&mut self, value: f64) -> Value {
+    pub(super) fn double(&mut self, value: f64) -> Value {
         let [low, high] =
             [value.to_bits() as u32, (value.to_bits() >> 32) as u32].map(|word| self.graph.constant(word));
         self.graph.node(Node::Join { second: false, low, high })
@@ -155,19 +155,6 @@ impl Form<'_> {
 
     pub(super) fn integral64(&mut self, how: u8) -> Result<(), Foreign> {
         let halves = self.doubles(0).map(|half| self.graph.node(Node::IntegralD(half, how)));
-        halves.iter().for_each(|&half| self.graph.is_computed(half));
-        self.double_result(halves)
-    }
-
-    /// An integer below 2^32 is the last word of a number between 2^52 and 2^53.
-    pub(super) fn double_of_integer(&mut self, signed: bool) -> Result<(), Foreign> {
-        let (x, high) = (self.source(0), self.graph.constant(0x4330_0000));
-        let low = if signed { self.with_constant(Binary::Xor, x, 1 << 31, 0) } else { x };
-        let above = self.double(-(4_503_599_627_370_496.0 + if signed { 2_147_483_648.0 } else { 0.0 }));
-        let halves = [false, true].map(|second| {
-            let whole = self.graph.node(Node::Join { second, low, high });
-            self.graph.binary(Binary::AddD, whole, above)
-        });
         halves.iter().for_each(|&half| self.graph.is_computed(half));
         self.double_result(halves)
     }

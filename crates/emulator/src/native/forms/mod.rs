@@ -2,6 +2,7 @@
 
 mod branch;
 mod compare;
+mod convert;
 mod crossing;
 mod division;
 mod float;

@@ -310,6 +310,11 @@ impl Form<'_> {
             IsaOp::VTruncF64 => self.integral64(11),
             IsaOp::VCvtF64I32 => self.double_of_integer(true),
             IsaOp::VCvtF64U32 => self.double_of_integer(false),
+            IsaOp::VCvtF64F32 => self.double_of_single(),
+            IsaOp::VCvtF32F64 => self.single_of_double(),
+            IsaOp::VCvtI32F64 => self.signed_of_double(),
+            IsaOp::VCvtF32F16 => self.single_of_half(),
+            IsaOp::VCvtF16F32 => self.half_of_single(),
             _ => match Function::of(operation) {
                 Some((function, sources)) => self.function(function, sources),
                 None => self.comparison(operation),
