@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,3 +86,21 @@ def test_device_numbers_are_those_that_libdrm_knows_by_the_cards_names(tmp_path)
         device = numbers(node(card, tmp_path / str(i)) / "properties")["device_id"]
         # libdrm's names of Vegas have no number behind them.
         assert card.upper().removesuffix(" 64") in known[device], f"{card}: {device:#x} is {known.get(device)}"
+
+
+# What rocminfo says of people's cards (ROCm/hipBLASLt#831, ollama/ollama#3158): engines, and arrays of one. The kernel tells how
+# many arrays all engines have, by which AMD's thunk divides.
+ENGINES = {"RX 7900 XTX": (6, 2), "PRO W7900": (6, 2)}
+
+
+@pytest.mark.parametrize("card", ENGINES)
+def test_rocminfo_has_the_engines_of_the_card_and_the_arrays_of_one(card, tmp_path):
+    rocm.need_rocm7()
+    words = [sys.executable, "-m", "luthier", "trace", "--rocm", "7", "--as", card, "--", "rocminfo"]
+    done = subprocess.run(words, capture_output=True, text=True, env=rocm.ENVIRONMENT, timeout=rocm.TIMEOUT)
+    assert done.returncode == 0, done.stderr
+    gpu = done.stdout.partition("Agent 2")[2]
+    found = [int(re.search(rf"{what}: +(\d+)", gpu)[1]) for what in ("Shader Engines", "Shader Arrs. per Eng.")]
+    engines, arrays = ENGINES[card]
+    assert found == [engines, arrays]
+    assert numbers(node(card, tmp_path) / "properties")["array_count"] == engines * arrays

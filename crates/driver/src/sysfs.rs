@@ -77,7 +77,7 @@ fn node_files(config: &Config, node: u32) -> Vec<(String, String)> {
         ("gds_size_in_kb", p.gds_kb.into()),
         ("num_gws", p.gws.into()),
         ("wave_front_size", p.wave_size.into()),
-        ("array_count", p.shader_banks.into()),
+        ("array_count", (p.shader_banks * p.arrays).into()),
         ("simd_arrays_per_engine", p.arrays.into()),
         ("cu_per_simd_array", p.cus_per_array.into()),
         ("simd_per_cu", p.simds_per_cu.into()),

@@ -54,8 +54,8 @@ impl Config {
             p.simds_per_cu = chip.simds;
             p.simd_id = 0x8000_0000 + index;
             p.arrays = if card.engines == 1 { 1 } else { chip.arrays };
-            p.shader_banks = card.engines * p.arrays;
-            p.cus_per_array = self.compute_units.div_ceil(p.shader_banks);
+            p.shader_banks = card.engines;
+            p.cus_per_array = self.compute_units.div_ceil(card.engines * p.arrays);
             p.waves_per_simd = chip.waves;
             p.wave_size = chip.lanes;
             p.lds_kb = card::lds(self.target) >> 10;
