@@ -23,7 +23,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # What cargo compiles of crates: their tests, examples and fuzzing are none of it.
 crate_sources = $(foreach crate,$(1),$(wildcard crates/$(crate)/*.* crates/$(crate)/observers/* crates/$(crate)/children/*) \
 	$(shell find $(wildcard $(addprefix crates/$(crate)/,src build tables)) -type f))
-NATIVE_SOURCES := $(call crate_sources,abi isa loader lifter codegen emulator python) \
+NATIVE_SOURCES := $(call crate_sources,abi features isa loader lifter codegen emulator python) \
 	Cargo.toml Cargo.lock pyproject.toml .cargo/config.toml
 export LLVM_SYS_221_PREFIX ?= /usr/lib/llvm-22
 
@@ -34,10 +34,10 @@ export MATURIN_NO_MISSING_BUILD_BACKEND_WARNING := 1
 PACKAGE := python/luthier
 COMPANIONS := tools/backend/companions.py
 DRIVER := $(PACKAGE)/driver
-DRIVER_SOURCES := $(call crate_sources,driver abi emulator isa loader) Cargo.toml Cargo.lock \
+DRIVER_SOURCES := $(call crate_sources,driver abi features emulator isa loader) Cargo.toml Cargo.lock \
 	$(COMPANIONS)
 
-AGENT_SOURCES := $(call crate_sources,agent abi) Cargo.toml Cargo.lock $(COMPANIONS)
+AGENT_SOURCES := $(call crate_sources,agent abi features) Cargo.toml Cargo.lock $(COMPANIONS)
 
 EXAMPLES := $(PACKAGE)/examples
 EXAMPLE_SOURCES := $(shell find examples -type f -not -path '*/__pycache__/*')
@@ -97,8 +97,11 @@ demo: setup
 		--arg 'buf:f32[1000]=arange' --arg 'buf:f32[1000]=ones' --arg 'buf:f32[1000]=zeros' --arg u32=1000 \
 		--tool instr_count --tool opcode_hist --strict
 
+# The hook compiler's feature is named as the native module names it: its crate is compiled once.
+TESTED := --workspace --exclude luthier-python --no-default-features --features luthier-codegen/llvm
+
 test: setup setup-rocm setup-rocm7 setup-triton setup-tests
-	cargo test --release --quiet --workspace --exclude luthier-python
+	cargo test --release --quiet $(TESTED)
 	$(BIN)/pytest --quiet --numprocesses auto
 
 docs: .venv/requirements.txt
