@@ -15,7 +15,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: docs setup setup-rocm setup-rocm7 setup-triton setup-tests driver demo test bench wheel lint clean system
+.PHONY: docs setup setup-rocm setup-rocm7 setup-triton setup-tests driver demo test bench wheel lint lint-rust lint-python clean system
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -116,15 +116,22 @@ wheel: setup
 	ls -l dist
 
 lint: setup
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target lint-rust lint-python
+
+# With --release clippy and rustdoc take the macros and the generated code that `setup` has compiled.
+lint-rust:
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	cargo clippy --release --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" \
+		cargo doc --release --workspace --no-deps --document-private-items --quiet
+
+lint-python:
 	$(BIN)/ruff check python tests tools
 	$(BIN)/ruff format --check python tests tools
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest luthier._core
 	$(BIN)/basedpyright
 	$(BIN)/pydoclint --quiet python/luthier
-	RUSTDOCFLAGS="-D warnings -A rustdoc::private-intra-doc-links" cargo doc --workspace --no-deps --document-private-items --quiet
 
 clean:
 	rm -rf target .venv dist .pytest_cache python/luthier/*.so $(DRIVER) $(EXAMPLES)
