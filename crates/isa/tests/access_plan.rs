@@ -2,12 +2,13 @@
 
 mod common;
 
-use common::{Rng, random_words};
+use common::{Rng, on_all_cores, random_words};
 use luthier_isa::{Access, AccessPlan, Flags, Inst, Reg, RegAccess, Target, VgprMsb};
 
 #[test]
 fn plans_agree_with_instructions() {
-    for &target in Target::ALL.iter().filter(|t| t.has_tables()) {
+    let targets: Vec<Target> = Target::ALL.iter().filter(|t| t.has_tables()).copied().collect();
+    on_all_cores(&targets, |&target| {
         let plans: Vec<AccessPlan> = target.opcodes().iter().map(AccessPlan::of).collect();
         let mut rng = Rng(0x9ace);
         let mut seen = vec![0usize; plans.len()];
@@ -51,5 +52,5 @@ fn plans_agree_with_instructions() {
         let missing: Vec<&str> =
             target.opcodes().iter().zip(&seen).filter(|(_, n)| **n == 0).map(|(o, _)| o.mnemonic).collect();
         assert!(missing.len() * 20 < plans.len(), "{}: never decoded: {missing:?}", target.name());
-    }
+    });
 }

@@ -57,7 +57,8 @@ fn corpus_agrees_with_objdump() {
     // `LUTHIER_TARGETS=gfx942,gfx1100`, or all.
     let wish = std::env::var("LUTHIER_TARGETS").ok();
     let is_chosen = |t: &Target| wish.as_ref().is_none_or(|w| w.split(',').any(|name| name == t.name()));
-    for &target in Target::ALL.iter().filter(|t| t.has_tables() && is_chosen(t)) {
+    let targets: Vec<Target> = Target::ALL.iter().filter(|t| t.has_tables() && is_chosen(t)).copied().collect();
+    common::on_all_cores(&targets, |&target| {
         let mut files = Vec::new();
         objects(&corpus, target, &mut files);
         if files.is_empty() {
@@ -65,7 +66,7 @@ fn corpus_agrees_with_objdump() {
         } else {
             compare(target, &files);
         }
-    }
+    });
 }
 
 fn compare(target: Target, files: &[PathBuf]) {

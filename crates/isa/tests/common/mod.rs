@@ -1,7 +1,9 @@
 //! What the test programs share: a seeded generator of instruction words, and llvm-objdump as the oracle.
 #![allow(dead_code)]
 
-use std::{path::Path, process::Command};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use luthier_isa::{Field, File, Generation, Inst, Mode, OpcodeInfo, Operand, Reg, RegRange, Target, Wave};
 
@@ -166,4 +168,18 @@ pub fn without_remarks(text: &str) -> String {
     let mut parts = text.split(" /*v");
     let first = parts.next().unwrap_or_default().to_string();
     parts.fold(first, |all, part| all + part.split_once("*/").map_or(part, |(_, rest)| rest))
+}
+
+/// Does the same with each item, on as many threads as there are cores. A test that fails in one fails.
+pub fn on_all_cores<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, |n| n.get()).min(items.len()) {
+            scope.spawn(|| {
+                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    work(item);
+                }
+            });
+        }
+    });
 }
