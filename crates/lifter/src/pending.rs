@@ -16,10 +16,11 @@ use std::rc::Rc;
 
 use luthier_isa::wait::{self, Counted};
 use luthier_isa::{Counter, Flags, Inst, Reg, RegSet, Wait};
+use smallvec::SmallVec;
 
 use crate::class::Kind;
 use crate::worklist::WorkList;
-use crate::{BlockId, FuncId, FunctionKind, InstrId, Program};
+use crate::{Block, BlockId, FuncId, FunctionKind, InstrId, Program};
 
 /// A register that waits for a counter, and how many operations that count have been issued since, at least.
 type Waiting = Vec<(Reg, u8)>;
@@ -56,15 +57,21 @@ impl Queue {
             }
         }
     }
-    fn merge(&mut self, other: &Queue) {
+    /// Whether there is more than before.
+    fn merge(&mut self, other: &Queue) -> bool {
+        let before = (self.kinds, self.most);
         self.kinds |= other.kinds;
         self.most = self.most.max(other.most);
+        let mut more = before != (self.kinds, self.most);
         for &(reg, age) in &other.waiting {
             match self.waiting.binary_search_by_key(&reg, |e| e.0) {
-                Ok(i) => self.waiting[i].1 = self.waiting[i].1.min(age),
+                Ok(i) if self.waiting[i].1 <= age => continue,
+                Ok(i) => self.waiting[i].1 = age,
                 Err(i) => self.waiting.insert(i, (reg, age)),
             }
+            more = true;
         }
+        more
     }
     /// The oldest is done first.
     fn in_order(&self) -> bool {
@@ -72,8 +79,8 @@ impl Queue {
     }
     fn wait(&mut self, upto: u8) {
         if upto == 0 {
-            *self = Queue::default();
-            return;
+            (self.kinds, self.most) = (0, 0);
+            return self.waiting.clear();
         }
         self.most = self.most.min(upto);
         if self.in_order() {
@@ -127,10 +134,14 @@ impl InFlight {
         wait
     }
     fn merge(&mut self, other: &InFlight) -> bool {
-        let before = self.clone();
-        self.queues.iter_mut().zip(&other.queues).for_each(|(a, b)| a.merge(b));
-        self.exp.union_with(&other.exp);
-        *self != before
+        let mut more = false;
+        self.queues.iter_mut().zip(&other.queues).for_each(|(a, b)| more |= a.merge(b));
+        if !other.exp.is_empty() {
+            let before = self.exp;
+            self.exp.union_with(&other.exp);
+            more |= self.exp != before;
+        }
+        more
     }
     fn wait(&mut self, wait: Wait) {
         wait.bounds().for_each(|(counter, n)| self.queues[counter as usize].wait(n));
@@ -179,9 +190,9 @@ impl InFlight {
 
 /// The registers that an operation writes when it comes back: vector registers, or the scalars of a scalar load or of a
 /// message's answer.
-fn targets(inst: &Inst) -> Vec<Reg> {
+fn targets(inst: &Inst) -> SmallVec<[Reg; 16]> {
     let scalar = inst.info().flags.contains(Flags::SMEM) || inst.info().op().is_message();
-    let mut targets = Vec::new();
+    let mut targets = SmallVec::new();
     inst.for_each_access(|a| {
         let vector = a.reg.is_vgpr() || a.reg.is_agpr();
         if a.access.writes() && (vector || scalar && a.reg.index() < 128) {
@@ -264,7 +275,9 @@ impl<'a> PendingLoads<'a> {
         while let Some(at) = work.pop_first() {
             let Some(mut state) = states[at].clone() else { continue };
             let block = first.offset(at as u32);
-            step_block(program, func, block, &absent, &mut state, |_, _, _| {});
+            program.block(block).instrs.iter().for_each(|i| {
+                step(program, func, i, &absent, &mut state);
+            });
             for &succ in program.succs(block) {
                 let changed = match &mut states[index(succ)] {
                     Some(old) => old.merge(&state),
@@ -281,33 +294,39 @@ impl<'a> PendingLoads<'a> {
         // What nothing reaches does not run.
         PendingLoads { program, first, at_start: states.into_iter().map(Option::unwrap_or_default).collect(), absent }
     }
-    fn walk(&self, block: BlockId, each: impl FnMut(InstrId, &InFlight, bool)) -> InFlight {
-        let mut state = self.at_start[(block.0 - self.first.0) as usize].clone();
-        let func = self.program.block(block).func;
-        step_block(self.program, func, block, &self.absent, &mut state, each);
-        state
-    }
     /// What is under way before every instruction of a block, in order, and at its end. One walk over the block: use this
     /// rather than [`PendingLoads::at`] when more than one point of it is of interest.
     pub fn points(&self, block: BlockId) -> Vec<Rc<InFlight>> {
-        let mut points: Vec<Rc<InFlight>> = Vec::with_capacity(self.program.block(block).instrs.len() + 1);
+        self.points_upto(block, self.program.block(block).instrs.len())
+    }
+    /// The same before the block's instructions up to and with number `upto`; its end counts as one.
+    pub fn points_upto(&self, block: BlockId, upto: usize) -> Vec<Rc<InFlight>> {
+        let Block { func, instrs, .. } = *self.program.block(block);
+        let mut points: Vec<Rc<InFlight>> = Vec::with_capacity(upto.min(instrs.len()) + 1);
+        let mut state = self.at_start[(block.0 - self.first.0) as usize].clone();
         // Few instructions change anything.
-        let end = self.walk(block, |_, state, changed| {
+        let mut changed = true;
+        for i in instrs.iter().take(upto + 1) {
             let same = points.last().filter(|_| !changed).cloned();
             points.push(same.unwrap_or_else(|| Rc::new(state.clone())));
-        });
-        points.push(Rc::new(end));
+            if points.len() <= upto {
+                changed = step(self.program, func, i, &self.absent, &mut state);
+            }
+        }
+        if points.len() <= upto {
+            points.push(Rc::new(state));
+        }
         points
     }
     /// What is under way just before an instruction of the function.
     pub fn at(&self, instr: InstrId) -> InFlight {
-        let mut found = InFlight::default();
-        self.walk(self.program.block_of(instr), |i, state, _| {
-            if i == instr {
-                found = state.clone();
-            }
+        let block = self.program.block_of(instr);
+        let Block { func, instrs, .. } = *self.program.block(block);
+        let mut state = self.at_start[(block.0 - self.first.0) as usize].clone();
+        instrs.iter().take_while(|i| *i != instr).for_each(|i| {
+            step(self.program, func, i, &self.absent, &mut state);
         });
-        found
+        state
     }
     /// Registers that an outstanding operation may write just before an instruction.
     pub fn pending_loads(&self, instr: InstrId) -> RegSet {
@@ -315,23 +334,12 @@ impl<'a> PendingLoads<'a> {
     }
 }
 
-/// Hands out each instruction, with what is under way before it, and whether that may be something else than before.
-fn step_block(
-    p: &Program,
-    func: FuncId,
-    block: BlockId,
-    absent: &[InstrId],
-    state: &mut InFlight,
-    mut each: impl FnMut(InstrId, &InFlight, bool),
-) {
-    let mut changed = true;
-    for i in p.block(block).instrs.iter() {
-        each(i, state, changed);
-        changed = match p.kind(i) {
-            _ if absent.binary_search(&i).is_ok() => false,
-            Kind::CallDirect | Kind::Swappc => state.merge(p.left_by_component(func)),
-            _ => state.step(p.inst(i)),
-        };
+/// What an instruction changes. False if that is surely nothing.
+fn step(p: &Program, func: FuncId, i: InstrId, absent: &[InstrId], state: &mut InFlight) -> bool {
+    match p.kind(i) {
+        _ if absent.binary_search(&i).is_ok() => false,
+        Kind::CallDirect | Kind::Swappc => state.merge(p.left_by_component(func)),
+        _ => state.step(p.inst(i)),
     }
 }
 

@@ -248,6 +248,13 @@ impl Program {
         let offset = u32::try_from(vaddr.checked_sub(self.base)?).ok()?;
         self.offsets.binary_search(&offset).ok().map(|i| InstrId(i as u32))
     }
+    /// The same, if it is one of a function's: found sooner than one of all.
+    pub fn instr_within(&self, func: FuncId, vaddr: u64) -> Option<InstrId> {
+        let instrs = self.function_instrs(func);
+        let offset = u32::try_from(vaddr.checked_sub(self.base)?).ok()?;
+        let found = self.offsets[instrs.indices()].binary_search(&offset).ok()?;
+        Some(instrs.first.offset(found as u32))
+    }
     /// The block of an instruction.
     pub fn block_of(&self, id: InstrId) -> BlockId {
         BlockId(self.blocks.partition_point(|b| b.instrs.first <= id) as u32 - 1)

@@ -1,6 +1,8 @@
 //! What ends the slots of a wave that are added to memory: hooks of our own, which stand in front of the wave's last
 //! instruction as any hook would.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
 use luthier_isa::{EncodeError, Inst, Reg, RegRange, RegSet};
 
 use crate::machine::Machine;
@@ -14,17 +16,39 @@ use crate::{ArgPlace, RegGroup, RelocKind, RelocTarget, Template, TemplateReloc}
 /// Slots that one hook ends: what it does once for all of them is little, and it is given all of them in registers.
 const MOST: usize = 8;
 
+/// Hooks that end slots of a plan, by these: the components have them in common.
+#[derive(Default)]
+pub struct Endings(Mutex<Vec<(Vec<usize>, Arc<Prepared>)>>);
+
+impl Endings {
+    fn of(&self, machine: &Machine, added: &[(usize, &str, u64)]) -> Result<Arc<Prepared>, EncodeError> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |slots: &[usize]| slots.iter().eq(added.iter().map(|(index, ..)| index));
+        if let Some((_, prepared)) = known.iter().find(|(slots, _)| same(slots)) {
+            return Ok(prepared.clone());
+        }
+        let to: Vec<(&str, u64)> = added.iter().map(|(_, symbol, offset)| (*symbol, *offset)).collect();
+        let prepared = Arc::new(Prepared::new(&template(machine, &to)?));
+        known.push((added.iter().map(|(index, ..)| *index).collect(), prepared.clone()));
+        Ok(prepared)
+    }
+}
+
 /// The hooks that end those of the slots which have a home.
-pub fn endings(machine: &Machine, plan: &[Slot], slots: &Slots) -> Result<Vec<Ending>, EncodeError> {
+pub fn endings(
+    machine: &Machine,
+    plan: &[Slot],
+    slots: &Slots,
+    known: &Endings,
+) -> Result<Vec<Ending>, EncodeError> {
     let added = slots.used().filter_map(|(index, _)| match &plan.get(index)?.end {
         End::AddTo { symbol, offset } => Some((index, symbol.as_str(), *offset)),
         End::Nothing => None,
     });
     let added: Vec<(usize, &str, u64)> = added.collect();
     let ending = |some: &[(usize, &str, u64)]| {
-        let to: Vec<(&str, u64)> = some.iter().map(|(_, symbol, offset)| (*symbol, *offset)).collect();
         let args = some.iter().map(|(index, ..)| Arg::Slot(*index)).collect();
-        Ok(Ending { prepared: Prepared::new(&template(machine, &to)?), args })
+        Ok(Ending { prepared: known.of(machine, some)?, args })
     };
     added.chunks(MOST).map(ending).collect()
 }

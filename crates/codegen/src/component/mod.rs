@@ -28,6 +28,7 @@ use crate::splice::slots::Slots;
 use crate::splice::{Carried, Env, Given, Registers};
 
 pub use base::Base;
+pub use endings::Endings;
 pub use by_root::ByRoot;
 
 /// A component with insertions.
@@ -134,7 +135,7 @@ impl<'a> Component<'a> {
             };
             let wanted: Vec<usize> = wishes.slots.iter().copied().filter(|slot| !refused(slot)).collect();
             let mut slots = slots::homes(&room, &base.given.plan.slots, &wanted);
-            slots.endings = endings::endings(machine, &base.given.plan.slots, &slots)?;
+            slots.endings = endings::endings(machine, &base.given.plan.slots, &slots, &base.endings)?;
             slots
         };
         kept().for_each(|reg| slots.keep(RegRange::new(reg, 1)));

@@ -57,7 +57,7 @@ pub struct Inserter<'a> {
     /// The place that is being worked on.
     splice: Splice,
     settled: settled::Latest<'a>,
-    renamed: Renamed,
+    pub renamed: Renamed<'a>,
 }
 
 impl<'a> Inserter<'a> {
@@ -231,7 +231,7 @@ impl<'a> Inserter<'a> {
         &mut self,
         at: &Spotted,
         site: &Site,
-        demands: &[Demand],
+        demands: &[Demand<'a>],
         allocation: &Allocation,
         prove: fn(&check::Question) -> Vec<check::Violation>,
     ) -> Result<(), Refusal> {

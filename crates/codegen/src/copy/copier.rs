@@ -13,9 +13,9 @@ use crate::layout::chunk::Place;
 use crate::splice::seams::Seam;
 
 /// Copies one function.
-pub struct Copier<'a> {
+pub struct Copier<'a, 'k> {
     pub task: Task<'a>,
-    pub known: Known<'a>,
+    pub known: Known<'k>,
     pub put: Inserter<'a>,
     pub edges: Vec<Edge<'a>>,
 }

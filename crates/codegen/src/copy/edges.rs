@@ -11,7 +11,7 @@ use super::{Refusal, Spot};
 use crate::layout::chunk::{Fixup, Place};
 use crate::plan::{Rejection, Where};
 
-impl Copier<'_> {
+impl Copier<'_, '_> {
     /// What is inserted behind a block's last instruction: on all of its ways, and on single ones. Where something else
     /// stands in its place (`replaced`), control goes on behind that.
     pub(super) fn behind_block(
@@ -84,8 +84,8 @@ impl Copier<'_> {
         let program = self.task.env.program;
         let (func, vaddr, inst) = (self.task.func, at.address, at.inst);
         let start = |v: u64| {
-            let block = program.instr_at(v).map(|i| program.block_of(i))?;
-            (program.block(block).func == func && program.block_vaddr(block) == v).then_some(block)
+            let block = program.block_of(program.instr_within(func, v)?);
+            (program.block_vaddr(block) == v).then_some(block)
         };
         let conditional = program.block(block).terminator == Terminator::CondBranch;
         let next = vaddr + inst.size() as u64;

@@ -52,7 +52,7 @@ pub fn insertions(spots: &[Spot]) -> Vec<u32> {
     spots.iter().map(|s| s.insertion).collect()
 }
 
-impl Copier<'_> {
+impl Copier<'_, '_> {
     /// The start of a device function's chunk. Gives the word where the code that runs at the entry begins, if there is
     /// any.
     pub(super) fn entry(&mut self) -> Result<Option<u32>, Refusal> {

@@ -8,7 +8,9 @@ use luthier_isa::msb::{self, MsbChange};
 use luthier_isa::op::Op;
 use luthier_isa::{Flags, Inst, Operand};
 use luthier_lifter::ways::{Way, ways as ways_to};
-use luthier_lifter::{BlockId, InFlight, InstrId, Live, Liveness, PendingLoads, Points, Program, Terminator};
+use luthier_lifter::{
+    BlockId, InFlight, InstrId, InstrIds, Live, Liveness, PendingLoads, Points, Program, Terminator,
+};
 use smallvec::SmallVec;
 
 use super::bodies::{Inserter, Spotted};
@@ -20,17 +22,19 @@ use crate::check;
 use crate::layout::chunk::Fixup;
 use crate::plan::{Rejected, Rejection, Where};
 use crate::splice::demand::Olds;
+use crate::template::renamed::Renamed;
 
 /// Copies `func`. `spots` are those of this function, sorted.
 ///
 /// What is to take an instruction's place does so whole or not at all. Whether it fits is known only when the copy is made,
 /// and much depends on whether the instruction runs: then the copy is made again, with the instruction where it was.
-pub fn copy(task: &Task, spots: &[Spot]) -> Result<Copied, Refusal> {
+/// Templates that are `renamed` for it are so for the next function, too.
+pub fn copy<'a>(task: &Task<'a>, spots: &[Spot], renamed: &mut Renamed<'a>) -> Result<Copied, Refusal> {
     let program = task.env.program;
     let mut spots = std::borrow::Cow::Borrowed(spots);
     let mut rejected = Vec::new();
     loop {
-        let mut copied = attempt(task, &spots)?;
+        let mut copied = attempt(task, &spots, renamed)?;
         if copied.stays.is_empty() {
             copied.rejected.extend(rejected);
             return Ok(copied);
@@ -50,7 +54,7 @@ pub fn copy(task: &Task, spots: &[Spot]) -> Result<Copied, Refusal> {
     }
 }
 
-fn attempt(task: &Task, spots: &[Spot]) -> Result<Copied, Refusal> {
+fn attempt<'a>(task: &Task<'a>, spots: &[Spot], renamed: &mut Renamed<'a>) -> Result<Copied, Refusal> {
     let Task { env, map, func, chunk, kernel, .. } = *task;
     let program = env.program;
     let function = program.function(func);
@@ -86,9 +90,12 @@ fn attempt(task: &Task, spots: &[Spot]) -> Result<Copied, Refusal> {
         absent,
     };
     let mut copier = Copier { task: *task, known, put: Inserter::new(task, out), edges: Vec::new() };
+    copier.put.renamed = std::mem::take(renamed);
     copier.put.out.chunk.name = format!("{}.instrumented", function.name);
     copier.put.out.chunk.align = if kernel.is_some() { 256 } else { 64 };
     copier.put.out.chunk.words.reserve(function.size as usize / 2);
+    copier.put.out.chunk.labels.reserve(instrs.len() + spots.len() + 1);
+    copier.put.out.chunk.origins.reserve(instrs.len());
     let mut entry = None;
     match kernel {
         // Kernels begin at multiples of their alignment.
@@ -111,7 +118,41 @@ fn attempt(task: &Task, spots: &[Spot]) -> Result<Copied, Refusal> {
         }
     }
     copier.put.out.copied = instrs.len();
+    *renamed = std::mem::take(&mut copier.put.renamed);
     Ok(copier.put.out)
+}
+
+/// What is to be known of a block for what is inserted there: each walk over it takes time.
+struct Wanted {
+    /// Liveness in front of its first instruction.
+    first: bool,
+    /// Liveness around the instructions from this one on.
+    live_from: Option<usize>,
+    /// What is under way before the instructions up to this one. `None`: nothing is added to the block.
+    loads_upto: Option<usize>,
+}
+
+impl Wanted {
+    /// `everywhere`: all of it. `at_end`: something is put before the block's last instruction in any case.
+    fn of(spots: &[Spot], instrs: InstrIds, everywhere: bool, at_end: bool) -> Wanted {
+        let mut wanted = Wanted { first: false, live_from: None, loads_upto: None };
+        if everywhere {
+            (wanted.live_from, wanted.loads_upto) = (Some(0), Some(instrs.len()));
+            return wanted;
+        }
+        wanted.loads_upto = at_end.then(|| instrs.len() - 1);
+        for spot in spots {
+            let n = (spot.instr.0 - instrs.first.0) as usize;
+            let before = matches!(spot.at, Where::Entry | Where::Before);
+            match (n, before) {
+                (0, true) => wanted.first = true,
+                _ => wanted.live_from = Some(wanted.live_from.map_or(n, |from| from.min(n))),
+            }
+            let upto = if spot.at.is_behind() { n + 1 } else { n };
+            wanted.loads_upto = wanted.loads_upto.max(Some(upto));
+        }
+        wanted
+    }
 }
 
 /// Why an instruction cannot be taken out.
@@ -129,7 +170,7 @@ fn irreplaceable(program: &Program, plans: &PcPlans, i: InstrId, inst: &Inst) ->
     names.then(|| Rejection::NamesRegisters { inst: inst.to_string() })
 }
 
-impl Copier<'_> {
+impl Copier<'_, '_> {
     fn block(&mut self, block: BlockId) -> Result<(), Refusal> {
         let program = self.task.env.program;
         let b = *program.block(block);
@@ -140,15 +181,16 @@ impl Copier<'_> {
         let spots = &spots[spots.iter().take_while(|s| s.at == Where::Entry).count()..];
         let ends = b.terminator == Terminator::End;
         let flushes = ends && !self.task.env.carried.slots.endings.is_empty();
-        // Liveness is only worked out where it is asked for.
-        let wanted = !spots.is_empty() || self.known.plans.wants_liveness(b.instrs);
+        let wants_liveness = self.known.plans.wants_liveness(b.instrs);
+        let wanted = Wanted::of(spots, b.instrs, wants_liveness, flushes);
         let mut points = std::mem::replace(&mut self.known.points, Points::NONE);
-        if wanted {
-            self.known.liveness.points_into(block, &mut points);
+        if let Some(from) = wanted.live_from {
+            self.known.liveness.points_from(block, from, &mut points);
         }
-        let loads = if wanted || flushes { self.known.loads.points(block) } else { Vec::new() };
+        let first = if wanted.first { self.known.liveness.before_first(block) } else { Live::NONE };
+        let loads = wanted.loads_upto.map_or(Vec::new(), |upto| self.known.loads.points_upto(block, upto));
         // Whether anything is added in this block.
-        let adds = wanted || flushes;
+        let adds = wanted.loads_upto.is_some();
         let broken = if !adds {
             Vec::new()
         } else {
@@ -163,8 +205,12 @@ impl Copier<'_> {
             let (inst, vaddr) = (insts[k], program.vaddr(i));
             let falls_in = k > 0 || self.falls_into(block);
             self.put.out.chunk.label(falls_in);
-            let point = points.get(k).filter(|_| wanted);
-            let (before, after) = point.map_or((&nothing, &nothing), |p| (p.before, p.after));
+            let point = points.get(k).filter(|_| wanted.live_from.is_some());
+            let (before, after) = match point {
+                Some(point) => (point.before, point.after),
+                None if k == 0 && wanted.first => (&first, &nothing),
+                None => (&nothing, &nothing),
+            };
             let around = |k: usize| loads.get(k).map_or(&nothing_loaded, |loads| &**loads);
             let (mine, behind) = rest.split_at(rest.iter().take_while(|s| s.instr == i).count());
             rest = behind;
@@ -325,7 +371,7 @@ impl Copier<'_> {
     }
 }
 
-impl Copier<'_> {
+impl Copier<'_, '_> {
     /// A call through a register pair, which holds the original's address: it goes to the copy, unless the original leads
     /// there, or the call's target is not known. `None` if it is left as it is. Beside the
     /// original, where all that is called so would be missed, it is refused.

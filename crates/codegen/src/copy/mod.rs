@@ -90,8 +90,11 @@ impl ChunkMap {
     /// Where a branch from `func` to an original address goes. Calls, and jumps from other functions to a function's
     /// first instruction, go to its entry; branches within a function to the copy of the instruction.
     pub fn target(&self, program: &Program, from: FuncId, vaddr: u64, is_call: bool) -> Option<Place> {
-        let instr = program.instr_at(vaddr)?;
-        let func = program.func_of(instr);
+        // Most branches stay in their function.
+        let (instr, func) = match program.instr_within(from, vaddr) {
+            Some(instr) => (instr, from),
+            None => program.instr_at(vaddr).map(|instr| (instr, program.func_of(instr)))?,
+        };
         let chunk = self.of_function[func.index()]?;
         let instrs = program.function_instrs(func);
         let entered = (is_call || func != from) && program.function(func).vaddr == vaddr;

@@ -12,7 +12,7 @@ use crate::splice::Site;
 use crate::splice::demand::Olds;
 use crate::splice::pool::Want;
 
-impl Copier<'_> {
+impl Copier<'_, '_> {
     /// After an `s_getpc_b64`: adds what takes the copy's address to the original's, SCC kept.
     pub(super) fn keep_pc(
         &mut self,

@@ -15,7 +15,7 @@ type Instructions = Vec<Option<(Inst, Rc<Facts>)>>;
 type Built = Vec<Option<(&'static OpcodeInfo, SmallVec<[Operand; 3]>, Inst)>>;
 
 /// A power of two.
-const SLOTS: usize = 1024;
+const SLOTS: usize = 4096;
 
 thread_local! {
     static INSTRUCTIONS: RefCell<Instructions> = RefCell::new(vec![None; SLOTS]);

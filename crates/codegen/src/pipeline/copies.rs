@@ -10,6 +10,7 @@ use crate::copy::{self, ChunkMap, Copied, KernelEntry, Refusal, Spot, Task};
 use crate::layout::chunk::ChunkId;
 use crate::machine::scratch::ScratchInputs;
 use crate::plan::Checked;
+use crate::template::renamed::Renamed;
 
 /// A chunk for every function of every component: its component, and the function.
 pub type Numbered = Vec<(usize, FuncId)>;
@@ -104,14 +105,14 @@ impl<'a> Copies<'a> {
     }
 
     fn functions(&self, which: &[bool]) -> Vec<Result<Copied, Refusal>> {
-        let one = |n: usize| {
+        let one = |renamed: &mut Renamed<'a>, n: usize| {
             if !which[self.functions[n].0] {
                 return Err(Refusal::Reason("it is copied already".to_owned()));
             }
             let (task, spots) = self.task(n);
-            copy::copy(&task, spots)
+            copy::copy(&task, spots, renamed)
         };
-        (0..self.functions.len()).into_par_iter().map(one).collect()
+        (0..self.functions.len()).into_par_iter().map_init(Renamed::default, one).collect()
     }
 
     fn fronts(&self, copies: &[Result<Copied, Refusal>], which: &[bool]) -> Fronts {

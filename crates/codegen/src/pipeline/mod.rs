@@ -11,7 +11,7 @@ use luthier_lifter::Program;
 use luthier_loader::CodeObject;
 
 use crate::CodegenError;
-use crate::component::{Base, ByRoot};
+use crate::component::{Base, ByRoot, Endings};
 use crate::layout::chunk::Chunk;
 use crate::layout::{Filler, Layout, PAGE};
 use crate::machine::Machine;
@@ -67,7 +67,7 @@ pub fn instrument_lifted(object: &CodeObject, program: &Program, plan: &Plan) ->
         version: object.version().into(),
         replays: object.xnack().required() != Some(false) && machine.replays(),
     };
-    let base = Base { object, given };
+    let base = Base { object, given, endings: Endings::default() };
     let by_root = ByRoot::of(&base, &spots);
     let mut components = by_root.components()?;
     let (map, copied_functions) = number(program, &components);

@@ -9,7 +9,7 @@ use super::slots::Cell;
 use crate::machine::operations::{HwReg, number, one, pair};
 use crate::machine::special::Special;
 
-impl Emitter<'_, '_> {
+impl Emitter<'_, '_, '_> {
     pub(super) fn begin(&mut self) -> Result<(), EncodeError> {
         let machine = self.env.machine;
         if !self.site.loads.is_empty() {

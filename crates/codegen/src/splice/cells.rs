@@ -6,7 +6,7 @@ use super::emit::Emitter;
 use super::slots::Cell;
 use crate::machine::operations::one;
 
-impl Emitter<'_, '_> {
+impl Emitter<'_, '_, '_> {
     /// A cell = a VGPR, in the lanes that are on.
     pub(super) fn store(&mut self, cell: Cell, vgpr: Reg) -> Result<(), EncodeError> {
         match cell {

@@ -64,12 +64,12 @@ impl Splice {
 }
 
 /// Appends the code for one allocation.
-pub fn emit(
+pub fn emit<'e>(
     env: &Env,
     site: &Site,
-    demands: &[Demand],
+    demands: &[Demand<'e>],
     allocation: &Allocation,
-    renamed: &mut Renamed,
+    renamed: &mut Renamed<'e>,
     seam: &mut Seam<'_>,
     out: &mut Splice,
 ) -> Result<(), EncodeError> {
@@ -103,10 +103,10 @@ pub fn keep(env: &Env, site: &Site, keeper: &Keeper, seam: &mut Seam<'_>, out: &
     emitter.set_msb(VgprMsb::ZERO, site.msb)
 }
 
-pub(super) struct Emitter<'a, 'p> {
+pub(super) struct Emitter<'a, 'p, 'e> {
     pub(super) env: &'a Env<'a>,
     pub(super) site: &'a Site<'a>,
-    pub(super) demands: &'a [Demand<'a>],
+    pub(super) demands: &'a [Demand<'e>],
     pub(super) allocation: &'a Allocation,
     pub(super) seam: &'a mut Seam<'p>,
     pub(super) out: &'a mut Splice,
@@ -114,7 +114,7 @@ pub(super) struct Emitter<'a, 'p> {
     pub(super) holds: Option<Cell>,
 }
 
-impl Emitter<'_, '_> {
+impl<'e> Emitter<'_, '_, 'e> {
     pub(super) fn push(&mut self, inst: Inst) -> Result<(), EncodeError> {
         self.seam.issue(&self.env.machine.ops, inst, &mut self.out.insts)
     }
@@ -122,7 +122,7 @@ impl Emitter<'_, '_> {
         insts.into_iter().try_for_each(|inst| self.push(inst))
     }
 
-    fn hook(&mut self, assigned: &Assigned, renamed: &mut Renamed) -> Result<(), EncodeError> {
+    fn hook(&mut self, assigned: &Assigned, renamed: &mut Renamed<'e>) -> Result<(), EncodeError> {
         let machine = self.env.machine;
         let demand = &self.demands[assigned.demand];
         let prepared = demand.prepared;
@@ -146,8 +146,7 @@ impl Emitter<'_, '_> {
         if self.env.replays && prepared.starts_with_memory {
             self.seam.separate_memory(&machine.ops, &mut self.out.insts)?;
         }
-        let (template, registers) = ((demand.template, prepared), (&assigned.groups[..], assigned.link));
-        let code = renamed.code(&machine.ops, template, registers)?;
+        let code = renamed.code(&machine.ops, prepared, (&assigned.groups[..], assigned.link))?;
         self.seam.lead_in(&machine.ops, &code, &mut self.out.insts)?;
         let called = assigned.link.is_some();
         let start = self.out.insts.len() + usize::from(called);

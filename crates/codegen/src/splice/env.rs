@@ -108,6 +108,9 @@ impl Env<'_> {
     }
     /// The registers that a wave has which runs the instruction at this address.
     pub fn allocated_at(&self, address: u64) -> Counts {
+        if self.registers.allocated_in.is_empty() {
+            return self.registers.allocated;
+        }
         let func = self.program.instr_at(address).map(|i| self.program.func_of(i));
         func.and_then(|f| self.registers.allocated_in.get(&f)).copied().unwrap_or(self.registers.allocated)
     }

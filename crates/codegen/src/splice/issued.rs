@@ -1,5 +1,6 @@
 //! What a wave has issued lately, on each way that leads to a place: as far back as hazards reach.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use luthier_isa::Inst;
@@ -17,17 +18,20 @@ pub struct Issued<'a> {
     before: Option<Ways<'a>>,
     /// What has been issued since, inserted code included, on each way through that.
     recent: Vec<Vec<Inst>>,
+    /// What [`Issued::ways`] has found.
+    ways: OnceCell<Option<Rc<Vec<Vec<Inst>>>>>,
 }
 
 impl<'a> Issued<'a> {
     /// Nothing yet, behind these ways; without, behind nothing that matters any more.
     pub fn after(before: Option<Ways<'a>>) -> Issued<'a> {
-        Issued { before, recent: vec![Vec::new()] }
+        Issued { before, recent: vec![Vec::new()], ways: OnceCell::new() }
     }
 
     /// Following begins anew behind these ways.
     pub fn begin(&mut self, before: Option<Ways<'a>>) {
         self.before = before;
+        self.ways.take();
         self.recent.truncate(1);
         self.recent.iter_mut().for_each(Vec::clear);
     }
@@ -35,6 +39,7 @@ impl<'a> Issued<'a> {
     /// What came before where following began matters no more.
     pub fn forget(&mut self) {
         self.before = None;
+        self.ways.take();
     }
 
     /// On how many ways something has been issued since following began.
@@ -49,6 +54,7 @@ impl<'a> Issued<'a> {
 
     /// Instructions are issued one after the other.
     pub fn add(&mut self, insts: &[Inst]) {
+        self.ways.take();
         for way in &mut self.recent {
             if way.len() > 4 * WINDOW {
                 way.drain(..way.len() - 2 * WINDOW);
@@ -75,10 +81,15 @@ impl<'a> Issued<'a> {
             }
         }
         self.recent = all;
+        self.ways.take();
     }
 
     /// The last instructions on each way. `None` where they are not known.
-    pub fn ways(&self) -> Option<Vec<Vec<Inst>>> {
+    pub fn ways(&self) -> Option<Rc<Vec<Vec<Inst>>>> {
+        self.ways.get_or_init(|| self.find().map(Rc::new)).clone()
+    }
+
+    fn find(&self) -> Option<Vec<Vec<Inst>>> {
         let shortest = self.recent.iter().map(Vec::len).min().unwrap_or(0);
         let ways = match self.before.as_ref().filter(|_| shortest < WINDOW) {
             Some(ways) => ways(WINDOW - shortest)?,

@@ -6,7 +6,7 @@ use super::emit::Emitter;
 use crate::machine::operations::{number, one, pair, small};
 use crate::machine::special::Special;
 
-impl Emitter<'_, '_> {
+impl Emitter<'_, '_, '_> {
     /// Reads special state by these instructions, as the application would.
     pub(super) fn read(&mut self, special: Special, insts: Vec<Inst>) -> Result<(), EncodeError> {
         let msb = self.site.msb;

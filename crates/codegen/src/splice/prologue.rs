@@ -208,7 +208,7 @@ impl Prologue {
     }
 }
 
-impl Emitter<'_, '_> {
+impl Emitter<'_, '_, '_> {
     /// SGPRs, and lanes of VGPRs.
     fn set_scalar(&mut self, set: &Set) -> Result<(), EncodeError> {
         match (set.home, set.value) {

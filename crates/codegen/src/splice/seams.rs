@@ -169,7 +169,7 @@ impl<'a> Seam<'a> {
             if way.whole {
                 own.extend(self.own.iter().map(|before| {
                     let mut state = before.clone();
-                    way.insts.iter().for_each(|n| state.check(&code.facts[*n], 0, |_| {}));
+                    way.insts.iter().for_each(|n| state.step(&code.facts[*n]));
                     state
                 }));
             } else {
@@ -183,6 +183,11 @@ impl<'a> Seam<'a> {
     /// The first instruction of a template that comes too early, unless that was seen to already often enough, and what it
     /// needs.
     fn first_need(&self, code: &Code, done: &[u8]) -> Option<(usize, Remedy)> {
+        // So it is nearly everywhere, and it is quickly seen.
+        let clear = |state: &Hazards| state.is_clear(code.facts.iter().map(|facts| &**facts));
+        if code.apart && self.states().iter().all(clear) {
+            return None;
+        }
         match &code.paths {
             Some(paths) => paths.first.iter().find_map(|way| self.need_on(code, way.iter().copied(), done)),
             // However much later: scalars that were not waited for, and other hazards that last.
@@ -228,7 +233,7 @@ impl<'a> Seam<'a> {
             if let Some(remedy) = worst(&states, facts).filter(|_| done[n] < 3) {
                 return Some((n, remedy));
             }
-            states.iter_mut().for_each(|state| state.check(facts, 0, |_| {}));
+            states.iter_mut().for_each(|state| state.step(facts));
         }
         None
     }
@@ -311,9 +316,9 @@ impl<'a> Seam<'a> {
     pub fn busy(&self) -> RegSet {
         let mut busy = RegSet::EMPTY;
         // Where the ways are not known, all of it is over before anything that has to keep away.
-        for way in self.issued.ways().unwrap_or_else(|| self.issued.known()) {
+        for way in &*self.issued.ways().unwrap_or_else(|| Rc::new(self.issued.known())) {
             if way.iter().any(|i| i.info().flags.contains(Flags::MFMA)) {
-                self.stepped(&way).held().for_each(|range| busy.insert_range(range));
+                self.stepped(way).held().for_each(|range| busy.insert_range(range));
             }
             if self.mode.target().generation() == Generation::Gfx1250 {
                 let matrix = way.iter().filter(|i| i.info().flags.contains(Flags::WMMA));
@@ -340,7 +345,7 @@ impl<'a> Seam<'a> {
                 self.issued.forget();
                 let slate = self.cures.everything(ops)?;
                 slate.into_iter().for_each(|inst| self.put(inst, out));
-                self.issued.known()
+                Rc::new(self.issued.known())
             }
         };
         // All that was inserted is among the recent ones.
@@ -370,8 +375,8 @@ impl<'a> Seam<'a> {
     }
 
     fn note(&mut self, facts: Rc<Facts>) {
-        self.before.iter_mut().flatten().for_each(|state| state.check(&facts, 0, |_| {}));
-        self.own.iter_mut().for_each(|state| state.check(&facts, 0, |_| {}));
+        self.before.iter_mut().flatten().for_each(|state| state.step(&facts));
+        self.own.iter_mut().for_each(|state| state.step(&facts));
         self.makes |= !facts.is_indifferent();
         self.inserted.push(facts);
     }
@@ -400,7 +405,7 @@ impl<'a> Seam<'a> {
         if anything {
             state.assume_anything(self.mode);
         }
-        insts.iter().for_each(|inst| state.check(&facts(inst), 0, |_| {}));
+        insts.iter().for_each(|inst| state.step(&facts(inst)));
         state.assume_read(&self.unread);
         state
     }

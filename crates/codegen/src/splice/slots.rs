@@ -1,5 +1,7 @@
 //! Where what a wave carries is, from its start to its end.
 
+use std::sync::Arc;
+
 use luthier_isa::{Reg, RegRange, RegSet};
 use smallvec::SmallVec;
 
@@ -62,7 +64,7 @@ impl SlotHome {
 /// What ends some slots of a wave: a hook of our own in front of the wave's last instruction.
 #[derive(Debug)]
 pub struct Ending {
-    pub prepared: Prepared,
+    pub prepared: Arc<Prepared>,
     pub args: Vec<Arg>,
 }
 

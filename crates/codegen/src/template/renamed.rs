@@ -1,10 +1,11 @@
-//! Templates as they were renamed lately: neighbouring places mostly have the same registers free, and to encode each
-//! operand again takes longer than anything else at a place.
+//! Templates as they were renamed lately: most places have the same few registers free, and to encode each operand again
+//! takes longer than anything else at a place.
 
 use std::rc::Rc;
 
-use luthier_isa::hazard::Facts;
+use luthier_isa::hazard::{Facts, Hazards};
 use luthier_isa::{EncodeError, Inst, Operand, Reg, RegRange};
+use smallvec::SmallVec;
 
 use super::paths::Paths;
 use super::prepared::Prepared;
@@ -19,6 +20,8 @@ pub struct Code {
     pub facts: Vec<Rc<Facts>>,
     /// None of them keeps away from anything.
     pub indifferent: bool,
+    /// None of them comes too early behind another one of them.
+    pub apart: bool,
     /// Of a template that branches.
     pub paths: Option<Paths>,
 }
@@ -27,34 +30,40 @@ pub struct Code {
 type Registers<'a> = (&'a [Reg], Option<Reg>);
 
 #[derive(Debug)]
-struct Kept {
-    template: u32,
-    groups: Vec<Reg>,
+struct Kept<'a> {
+    template: &'a Prepared,
+    groups: SmallVec<[Reg; 4]>,
     link: Option<Reg>,
     code: Rc<Code>,
 }
 
-/// By the template's number and its registers.
+/// By a hash of the template and its registers. A newer one takes the place of an older one.
 #[derive(Debug, Default)]
-pub struct Renamed {
-    kept: Vec<Kept>,
-    /// Which of them makes room next.
-    oldest: usize,
+pub struct Renamed<'a> {
+    kept: Vec<Option<Kept<'a>>>,
 }
 
-impl Renamed {
-    /// This many are looked through faster than one is renamed.
-    const MOST: usize = 8;
+impl<'a> Renamed<'a> {
+    /// A power of two.
+    const SLOTS: usize = 256;
 
     /// The template's instructions with these registers.
     pub fn code(
         &mut self,
         ops: &Operations,
-        (template, prepared): (u32, &Prepared),
+        prepared: &'a Prepared,
         (groups, link): Registers,
     ) -> Result<Rc<Code>, EncodeError> {
-        let same = |kept: &&Kept| kept.template == template && kept.groups == groups && kept.link == link;
-        if let Some(kept) = self.kept.iter().find(same) {
+        if self.kept.is_empty() {
+            self.kept.resize_with(Renamed::SLOTS, || None);
+        }
+        let template = std::ptr::from_ref(prepared).addr() / align_of::<Prepared>();
+        let hash = groups.iter().chain(&link).fold(template, |hash, reg| hash.wrapping_mul(31) + reg.index());
+        let slot = &mut self.kept[hash.wrapping_mul(0x9e37_79b9) >> 16 & (Renamed::SLOTS - 1)];
+        let same = |kept: &&Kept| {
+            std::ptr::eq(kept.template, prepared) && kept.groups[..] == *groups && kept.link == link
+        };
+        if let Some(kept) = slot.as_ref().filter(same) {
             return Ok(kept.code.clone());
         }
         let mut insts = Vec::with_capacity(prepared.insts.len() + 2);
@@ -73,14 +82,22 @@ impl Renamed {
         };
         let facts: Vec<Rc<Facts>> = insts.iter().map(known::facts).collect();
         let indifferent = facts.iter().all(|facts| facts.is_indifferent());
-        let code = Rc::new(Code { insts, facts, indifferent, paths });
-        let entry = Kept { template, groups: groups.to_vec(), link, code: code.clone() };
-        if self.kept.len() < Renamed::MOST {
-            self.kept.push(entry);
-        } else {
-            self.kept[self.oldest] = entry;
-            self.oldest = (self.oldest + 1) % Renamed::MOST;
-        }
+        let apart = match &paths {
+            Some(paths) => paths.first.iter().all(|way| is_apart(way.iter().map(|n| &*facts[*n]))),
+            None => is_apart(facts.iter().map(|facts| &**facts)),
+        };
+        let code = Rc::new(Code { insts, facts, indifferent, apart, paths });
+        *slot = Some(Kept { template: prepared, groups: groups.into(), link, code: code.clone() });
         Ok(code)
     }
+}
+
+/// Whether each of these instructions, which come one after the other, is far enough from those before it.
+fn is_apart<'f>(mut code: impl Iterator<Item = &'f Facts>) -> bool {
+    let mut state = Hazards::brief();
+    code.all(|facts| {
+        let needed = state.needed(facts);
+        state.step(facts);
+        needed.is_none()
+    })
 }

@@ -431,6 +431,12 @@ impl MatrixHazards {
         self.recent.is_empty() && self.elsewhere.is_none()
     }
 
+    /// Whether any that has been issued is so long ago that nothing has to keep away from it.
+    pub fn is_over(&self, now: u64) -> bool {
+        let long_ago = |at: u64| at + 1 + LONGEST <= now;
+        self.recent.iter().all(|h| long_ago(h.at)) && self.elsewhere.is_none_or(|(_, at)| long_ago(at))
+    }
+
     /// As for a wave that begins.
     pub fn restart(&mut self) {
         self.recent.clear();

@@ -257,7 +257,7 @@ impl Default for Hazards {
 impl Hazards {
     /// Of a wave that begins, to be followed for a few instructions.
     pub fn brief() -> Hazards {
-        Hazards { stamps: Stamps::Sparse(Vec::new()), ..Hazards::default() }
+        Hazards { stamps: Stamps::Sparse(Vec::with_capacity(16)), ..Hazards::default() }
     }
 
     /// As for a wave that begins.
@@ -338,6 +338,22 @@ impl Hazards {
         }
     }
 
+    /// Notes what one instruction does, as [`Hazards::check`] without a place; what is missing before it is not asked.
+    #[inline]
+    pub fn step(&mut self, facts: &Facts) {
+        if facts.quiet && self.is_idle() {
+            return self.pass(facts.steps());
+        }
+        // These two note what they check.
+        if let Some(scalars) = &facts.scalars {
+            self.scalars.check(scalars, 0);
+        }
+        if let Some(forwarding) = &facts.forwarding {
+            self.forwarding.check(forwarding, 0);
+        }
+        self.note(facts, 0);
+    }
+
     fn look(&mut self, facts: &Facts, pc: u64, mut report: impl FnMut(Missing)) {
         let worst = facts.needs.iter().filter_map(|&(rule, reg)| self.missing(rule, reg)).max_by_key(|&(much, _)| much);
         worst.into_iter().for_each(|(_, missing)| report(missing));
@@ -361,6 +377,27 @@ impl Hazards {
         let scalars = || self.scalars.clone().check(facts.scalars.as_deref()?, 0);
         let forwarding = || self.forwarding.clone().check(facts.forwarding.as_deref()?, 0);
         worst.map(|(_, missing)| missing).or_else(matrix).or_else(scalars).or_else(forwarding).or_else(unseen)
+    }
+
+    /// Whether surely nothing of what was noted is missing before any of these instructions, if they come next, one after the
+    /// other. What they do to each other does not count.
+    pub fn is_clear<'f>(&self, mut code: impl Iterator<Item = &'f Facts>) -> bool {
+        let far = |rule: &Rule, stamp: Stamp| match rule.apart {
+            Apart::States(n) => self.now - (stamp.at + 1) >= u64::from(n),
+            Apart::Vectors { .. } | Apart::Any => false,
+        };
+        let over = self.matrix.is_over(self.now);
+        code.all(|facts| {
+            let apart = |&(rule, reg): &(&'static Rule, Reg)| {
+                self.elsewhere.is_none_or(|stamp| far(rule, stamp))
+                    && self.stamps.get(rule.first, reg).is_none_or(|stamp| stamp.at < self.began || far(rule, stamp))
+            };
+            // These two are not looked into.
+            facts.scalars.is_none()
+                && facts.forwarding.is_none()
+                && (over || facts.matrix.is_indifferent())
+                && facts.needs.iter().all(apart)
+        })
     }
 
     /// Lets an instruction go by for which only the time it takes and what it ends matter, not what it does.

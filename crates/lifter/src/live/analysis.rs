@@ -120,23 +120,25 @@ pub struct Point<'a> {
     pub after: &'a Live,
 }
 
-/// Liveness around the instructions of a block.
+/// Liveness around the instructions of a block, or around its last ones.
 #[derive(Clone, Debug)]
 pub struct Points {
     first: InstrId,
+    /// How many instructions the block has.
+    count: usize,
     /// Behind the block, then before each of its instructions, the last one first.
     lives: Vec<Live>,
 }
 
 impl Points {
     /// Of no instructions.
-    pub const NONE: Points = Points { first: InstrId(0), lives: Vec::new() };
+    pub const NONE: Points = Points { first: InstrId(0), count: 0, lives: Vec::new() };
 
-    /// Around the block's instruction number `n`; `None` if it has fewer.
+    /// Around the block's instruction number `n`; `None` if it has fewer, or was not asked for.
     pub fn get(&self, n: usize) -> Option<Point<'_>> {
-        let back = self.lives.len().checked_sub(n + 2)?;
+        let back = self.count.checked_sub(n + 1)?;
         let instr = InstrId(self.first.0 + n as u32);
-        Some(Point { instr, before: &self.lives[back + 1], after: &self.lives[back] })
+        Some(Point { instr, before: self.lives.get(back + 1)?, after: &self.lives[back] })
     }
     /// Around every instruction, in order.
     pub fn iter(&self) -> impl Iterator<Item = Point<'_>> {
@@ -236,23 +238,40 @@ impl<'a> Liveness<'a> {
     }
     /// The same in memory that is there already.
     pub fn points_into(&self, block: BlockId, points: &mut Points) {
-        points.first = self.program.block(block).instrs.first;
+        self.points_from(block, 0, points);
+    }
+    /// The same around the block's instructions from number `from` on.
+    pub fn points_from(&self, block: BlockId, from: usize, points: &mut Points) {
+        let instrs = self.program.block(block).instrs;
+        (points.first, points.count) = (instrs.first, instrs.len());
         points.lives.clear();
         match is_narrow(self.program.target()) {
-            true => self.walk::<NARROW>(block, &mut points.lives),
-            false => self.walk::<WIDE>(block, &mut points.lives),
+            true => self.walk::<NARROW>(block, from, &mut points.lives),
+            false => self.walk::<WIDE>(block, from, &mut points.lives),
         }
     }
-    fn walk<const WORDS: usize>(&self, block: BlockId, lives: &mut Vec<Live>) {
+    /// What [`Liveness::points`] says of the place in front of a block's first instruction, without a walk over the block.
+    pub fn before_first(&self, block: BlockId) -> Live {
+        let mut live = self.at_start(block);
+        if self.modes.at_start(block).exec_full {
+            // No lane is off.
+            live.inactive = RegSet::EMPTY;
+        }
+        live
+    }
+    fn walk<const WORDS: usize>(&self, block: BlockId, from: usize, lives: &mut Vec<Live>) {
         let program = self.program;
         let instrs = program.block(block).instrs;
         let mut states = Vec::with_capacity(instrs.len());
-        modes_of_block(program, &self.modes, block, &mut states);
-        lives.reserve(instrs.len() + 1);
+        match self.modes.are_lost() {
+            true => states.resize(instrs.len(), Modes::LOST),
+            false => modes_of_block(program, &self.modes, block, &mut states),
+        }
+        lives.reserve(instrs.len().saturating_sub(from) + 1);
         let after = self.at_end(block);
         lives.push(after);
         let mut live = Sides::<WORDS>::from(&after);
-        for (i, modes) in instrs.iter().zip(&states).rev() {
+        for (i, modes) in instrs.iter().zip(&states).skip(from).rev() {
             if Some(i) == instrs.last() && program.block(block).terminator == Terminator::Call {
                 live = Sides::from(&program.summaries.before_call(program.call(block), &after, true));
             }

@@ -9,7 +9,7 @@ use luthier_loader::CodeObject;
 
 use super::hooks::Hook;
 use crate::check::{self, Violation};
-use crate::component::{Base, ByRoot, Component};
+use crate::component::{Base, ByRoot, Component, Endings};
 use crate::copy::{self, ChunkMap, Copied, KernelEntry, Spot, Task, prologue};
 use crate::layout::chunk::{ChunkId, Place};
 use crate::machine::Machine;
@@ -128,7 +128,7 @@ pub fn with_plan(
         version: object.version().into(),
         replays: object.xnack().required() != Some(false) && machine.replays(),
     };
-    let base = Base { object, given };
+    let base = Base { object, given, endings: Endings::default() };
     let spot = |(n, (at, instr, _)): (usize, &Planned)| Spot { instr: *instr, at: *at, order: 0, insertion: n as u32 };
     let spots: Vec<Spot> = places.iter().enumerate().map(spot).collect();
     let by_root = ByRoot::of(&base, &spots);
@@ -215,7 +215,7 @@ pub fn copies(object: &CodeObject, hook: &Hook, mut each: impl FnMut(&Component,
             let (chunk, checked) = (ChunkId(0), Checked::All);
             let task =
                 Task { env: &env.env, looked: &env.looked, map: &map, func: function, chunk, kernel: entry, checked };
-            let mut copied = copy::copy(&task, spots).unwrap();
+            let mut copied = copy::copy(&task, spots, &mut Renamed::default()).unwrap();
             let front = prologue::front(&task, &[], &copied.starts, None).unwrap();
             prologue::join(&task, front, &mut copied).unwrap();
             each(env, &copied);

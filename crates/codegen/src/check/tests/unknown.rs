@@ -20,6 +20,7 @@ use crate::component::Component;
 use crate::copy::{self, ChunkMap, Copied, KernelEntry, Task};
 use crate::layout::chunk::{Chunk, ChunkId};
 use crate::plan::Checked;
+use crate::template::renamed::Renamed;
 use crate::{Body, Where};
 
 /// A kernel that calls a function, with registers that hooks look at.
@@ -137,7 +138,7 @@ fn copied(env: &Component, spots: &[copy::Spot], of_kernel: bool) -> Copied {
     let kernel = of_kernel.then(|| KernelEntry { vaddr: program.function(func).vaddr, preloads: false });
     let task =
         Task { env: &env.env, looked: &env.looked, map: &map, func, chunk: ChunkId(0), kernel, checked: Checked::All };
-    let mut copied = copy::copy(&task, &spots).unwrap();
+    let mut copied = copy::copy(&task, &spots, &mut Renamed::default()).unwrap();
     if of_kernel {
         let front = copy::prologue::front(&task, &spots, &copied.starts, None).unwrap();
         copy::prologue::join(&task, front, &mut copied).unwrap();
