@@ -47,7 +47,9 @@ __all__ = [
     "forget_memory",
     "instrument",
     "keep_hooks",
+    "length_amounts",
     "length_increments",
+    "length_records",
     "may_not_return",
     "remember_memory",
     "warm_up",
@@ -104,6 +106,9 @@ class CodeObject:
     @property
     def data(self) -> bytes:
         """The bytes of the ELF file."""
+    @property
+    def size(self) -> int:
+        """How many these are."""
     @property
     def target(self) -> str:
         """The target id: ``gfx90a:xnack-``."""
@@ -779,6 +784,13 @@ def may_not_return(functions: list[Function]) -> set[int]:
 # Each: how much, in which block (none: where the function is entered), and on the edge to which successor.
 def length_increments(function: Function, ending: set[int]) -> list[tuple[int, Block | None, Block | None]]:
     """The fewest increments that sum up the lengths of all blocks that run."""
+
+def length_amounts(function: Function) -> list[tuple[int, int]]:
+    """The different increments of a function's lengths, modulo 2**64, and at how many places each is."""
+
+# `arguments`: for each of the amounts the number of the list of arguments; the others as in RECORD.
+def length_records(function: Function, arguments: list[int], hook: int, order: int, priority: int, after: bool) -> bytes:
+    """The places of these increments, as records of ``luthier.objects.places.RECORD``."""
 
 # The tree's steps: node, its parent, amount. Edges: both ends, amount, the numbers of the block and of its successor. An amount is
 # a block's number, and 1 or -1.

@@ -76,6 +76,13 @@ def increments(function: Function, amount: Callable[[Block], Any], ending: set[i
     return [Increment(sum_, block_of(block), block_of(to)) for (block, to), sum_ in found if _is_some(sum_)]
 
 
+def insert_lengths(kernel: Kernel, hook: Any, *args: Any, after: bool = False) -> None:
+    """Has ``hook(*args, n)`` sum up the lengths of all blocks that run, in a kernel and in what it reaches: the increments that
+    :func:`increments` has for ``len``, inserted as :meth:`Increment.insert` does. ``n`` is modulo 2**64. The native module finds
+    places and makes the records of all of them, which is many times as fast."""
+    kernel.insert_lengths(hook, args, after)
+
+
 def _is_some(amount: Any) -> bool:
     """Whether a number, or an element of a vector, is other than 0. NumPy takes long to be imported, and numbers need none."""
     return bool(amount.any() if hasattr(amount, "any") else amount)

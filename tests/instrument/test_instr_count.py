@@ -9,7 +9,8 @@ import pytest
 from instrumented import instrumented, launch, on_every_target, places
 
 import luthier as lt
-from luthier.counting import increments, may_not_return
+from luthier.counting import increments, insert_lengths, may_not_return
+from luthier.tools.instr_count import InstrCount
 
 OPTIONS = ("", ":where=after", ":per=instruction", ":per=instruction,where=after")
 
@@ -141,3 +142,43 @@ def check_walk(function, places, rng) -> bool:
         block, last = successors[rng.integers(len(successors))], block
         got += places.get((last.address, block.address), 0)
     return False
+
+
+class ByIncrements(InstrCount):
+    """As instr_count, one place after the other."""
+
+    name = "instr_count"
+
+    def on_kernel(self, kernel):
+        ending = may_not_return(kernel.functions)
+        for function in kernel.functions:
+            for increment in increments(function, len, ending):
+                n = increment.amount % (1 << 64)
+                increment.insert(kernel, function, self.add, self.count, n, after=self.where == "after")
+
+
+@pytest.mark.parametrize("where", ("before", "after"))
+def test_lengths_are_inserted_as_their_increments_are(where):
+    """All at once gives the same bytes as one place after the other, in functions that kernels share, too."""
+    sources = [compiled.code_object(name, "O2") for name in kernel_cases.CASES]
+    sources += [compiled.build(SHAPES + SHAPES[SHAPES.index("KERNEL") :].replace("shapes", "more"), "gfx90a", level="O1")]
+    points = 0
+    for source in sources:
+        code = lt.CodeObject.open(source)
+        singly = lt.instrument(code, [ByIncrements(where=where)])
+        # For few functions their lengths are worked out one by one, else those of all together: of either.
+        for _ in range(12):
+            together = lt.instrument(code, [InstrCount(where=where)])
+            assert together.data == singly.data
+            assert together.instrumentation == singly.instrumentation
+        points += singly.instrumentation["points"]
+    assert points > 100
+
+
+def test_lengths_are_inserted_with_what_waves_carry_only():
+    class Wrong(InstrCount):
+        def on_kernel(self, kernel):
+            insert_lengths(kernel, self.add, lt.Reg("s0"))
+
+    with pytest.raises(lt.ToolError, match=r"wrong: insert_lengths: Reg\(.*\) is neither a number nor what waves carry"):
+        lt.instrument(compiled.code_object("vecadd", "O2"), [Wrong()])

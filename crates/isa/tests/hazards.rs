@@ -86,3 +86,36 @@ fn of_scalars_written_elsewhere_and_here_the_writer_that_is_known_is_told() {
         assert!(!told.is_empty() && told.iter().all(|m| m.first == ELSEWHERE), "{mode:?}: {}", told.len());
     }
 }
+
+/// Two instructions behind each other, each with anything in front or with nothing: a state that was stepped asks for what a
+/// state asks for that was checked, and where it is clear nothing is missing.
+#[test]
+fn what_is_stepped_is_what_is_checked_and_what_is_clear_misses_nothing() {
+    let (mut clear, mut others) = (0, 0);
+    for mode in Mode::all().filter(|mode| mode.target().has_tables()) {
+        let all = all(mode);
+        for begins in [false, true] {
+            for (first, facts) in &all {
+                let mut checked = Hazards::brief();
+                if !begins {
+                    checked.assume_anything(mode);
+                    (0..21).for_each(|_| checked.step(&Facts::none()));
+                }
+                let mut stepped = checked.clone();
+                checked.check(facts, 0, |_| {});
+                stepped.step(facts);
+                for (second, facts) in &all {
+                    let wanted = missing(&checked, facts);
+                    assert_eq!(missing(&stepped, facts), wanted, "{mode:?}: {second} behind {first}");
+                    if stepped.is_clear([facts].into_iter()) {
+                        clear += 1;
+                        assert!(wanted.is_empty(), "{mode:?}: {second} behind {first}: {wanted:?}");
+                    } else {
+                        others += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(clear > 10_000 && others > 1_000, "{clear} clear, {others} not");
+}

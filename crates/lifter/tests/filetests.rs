@@ -9,10 +9,12 @@
 mod common;
 
 use std::fmt::Write as _;
+use std::rc::Rc;
 
 use luthier_isa::{Reg, RegSet};
 use luthier_lifter::{
-    BlockId, Counter, ExecStates, FuncId, InFlight, Line, Liveness, LoopForest, LoopId, PendingLoads, Program,
+    BlockId, Counter, ExecStates, FuncId, InFlight, Line, Liveness, LoopForest, LoopId, PendingLoads, Point, Points,
+    Program,
 };
 
 const MARK: &str = "\n; expect:\n";
@@ -114,6 +116,7 @@ fn function(program: &Program, func: FuncId, print: &[&str], out: &mut String) {
         .unwrap();
         let points = live.points(block);
         let under_way = pending.points(block);
+        parts(&live, &pending, block, &points, &under_way);
         let masks = exec.points(block);
         for (n, i) in program.block(block).instrs.iter().enumerate() {
             let point = points.get(n).unwrap();
@@ -135,6 +138,22 @@ fn function(program: &Program, func: FuncId, print: &[&str], out: &mut String) {
             let text = format!(";   {:<4x} {text:<44} {}", program.vaddr(i) - base, all.join("; "));
             writeln!(out, "{}", text.trim_end()).unwrap();
         }
+    }
+}
+
+/// What is asked of a part of a block is what is known of all of it.
+fn parts(live: &Liveness, pending: &PendingLoads, block: BlockId, points: &Points, under_way: &[Rc<InFlight>]) {
+    let count = points.iter().count();
+    let same = |a: Point, b: Point| a.instr == b.instr && a.before == b.before && a.after == b.after;
+    for from in 0..=count {
+        let mut last = Points::NONE;
+        live.points_from(block, from, &mut last);
+        assert!((0..from).all(|n| last.get(n).is_none()), "before {from} of {block:?}");
+        assert!((from..count).all(|n| same(last.get(n).unwrap(), points.get(n).unwrap())), "{block:?} from {from}");
+        assert_eq!(pending.points_upto(block, from), under_way[..=from], "{block:?} up to {from}");
+    }
+    if let Some(first) = points.get(0) {
+        assert_eq!(live.before_first(block), *first.before, "{block:?}");
     }
 }
 

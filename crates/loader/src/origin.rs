@@ -200,6 +200,12 @@ impl OriginMapBuilder {
         self
     }
 
+    /// Makes room for so many more pairs.
+    pub fn reserve(&mut self, pairs: usize) -> &mut Self {
+        self.pairs.reserve(pairs);
+        self
+    }
+
     /// The instruction at `new` stands for the one at `original`.
     pub fn push(&mut self, new: u64, original: u64) -> &mut Self {
         self.pairs.push((new, original));

@@ -81,7 +81,8 @@ mod core {
     #[pymodule_export]
     use crate::program::{
         PyBlock, PyBlocks, PyFrame, PyFunction, PyInstruction, PyInstructions, PyLoop, PyMir, PyOperand, PyProgram,
-        PyRegister, counting_tree, flag_bits, instruction_columns, length_increments, may_not_return,
+        PyRegister, counting_tree, flag_bits, instruction_columns, length_amounts, length_increments, length_records,
+        may_not_return,
     };
     #[pymodule_export]
     use crate::ring::PyRing;

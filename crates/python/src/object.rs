@@ -183,6 +183,12 @@ impl PyCodeObject {
         PyBytes::new(py, self.inner.bytes())
     }
 
+    /// How many these are.
+    #[getter]
+    fn size(&self) -> usize {
+        self.inner.bytes().len()
+    }
+
     /// The target id: ``gfx90a:xnack-``.
     #[getter]
     fn target(&self) -> String {

@@ -421,9 +421,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 141
     except KeyboardInterrupt:
         print("luthier: interrupted", file=sys.stderr)
-        run = sys.modules.get(f"{__name__}.run")
-        if run is not None:
-            run.exit_now(130)
+        work = sys.modules.get(f"{__name__}.work")
+        if work is not None:
+            work.exit_now(130)
         return 130
     except Terminated as error:
         end(error.number)

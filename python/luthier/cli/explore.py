@@ -9,7 +9,7 @@ from ..replay.case import Case
 from ..replay.exploring import explore
 from .argspec import parse_number
 from .replay import way_of
-from .run import interruptible
+from .work import interruptible
 
 
 def main(args: Any) -> int:

@@ -35,7 +35,7 @@ def check(args: Any) -> None:
 def main(args: Any, code_object: CodeObject, processor: str, values: list[Any], launch: dict[str, Any]) -> int:
     """Runs the campaign and tells it; status 0, whatever became of the runs."""
     from ..tools.fault_inject import campaign
-    from .run import aside, interruptible
+    from .work import aside, interruptible
 
     runs, seed = parse_faults(args.faults)
 

@@ -16,7 +16,7 @@ from ..tools import load
 from .choose import kernels
 from .ending import status_of
 from .placing import placed_as
-from .run import aside, interruptible, warn_of_rejected
+from .work import aside, interruptible, warn_of_rejected
 
 
 @dataclass
@@ -70,7 +70,7 @@ def _code_object(args: Any) -> _Done:
         args.kernel = [name for pattern in args.kernel for name in kernels(code_object, pattern)]
     made = instrument(code_object, [load(text) for text in args.tool], **_options(args))
     did: Any = made.instrumentation
-    lines = [f"{args.output}: {len(made.data)} bytes ({len(code_object.data)} before); {_placed(did)}", *_variables(did)]
+    lines = [f"{args.output}: {made.size} bytes ({code_object.size} before); {_placed(did)}", *_variables(did)]
     return _Done(made.data, did, lines, [(code_object, did)])
 
 

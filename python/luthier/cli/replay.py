@@ -16,7 +16,8 @@ from ..replay.running import Replayed, Way, replay
 from ..reports.as_json import plain
 from ..reports.findings import finding_text
 from .argspec import parse_number, parse_seconds
-from .run import aside, interruptible, parse_kinds
+from .run import parse_kinds
+from .work import aside, interruptible
 
 if TYPE_CHECKING:
     from ..device.debug.why import Origin

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
-import os
 import sys
-import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
 from ..base.outputs import Output, Outputs
-from ..base.text import printable
 from ..device.mock_device import Device, Progress, finding_kinds
 from ..device.results import RunResult
 from ..device.sizes import dimensions
 from ..errors import ArgumentError
-from ..instrumenting.planning import not_placed, rejections
 from ..instrumenting.selection import listed
 from ..objects.code_object import CodeObject
 from ..reports.as_arrow import needed
@@ -33,6 +26,7 @@ from .ending import checked, status_of
 from .finding_options import FindingOutputs, refuse
 from .placing import placed_as
 from .progress import Bar
+from .work import aside, interruptible, warn_of_rejected
 
 
 def main(args: Any) -> int:
@@ -124,53 +118,10 @@ def main(args: Any) -> int:
     return status_of(0, not seen, verdict.failures)
 
 
-def aside(is_json: bool) -> AbstractContextManager[Any]:
-    """Where standard output is to hold JSON and nothing else: what tools print meanwhile goes to standard error."""
-    return contextlib.redirect_stdout(sys.stderr) if is_json else contextlib.nullcontext()
-
-
-def warn_of_rejected(code_object: CodeObject, did: dict[str, Any] | None, on_rejected: str) -> bool:
-    """One line on standard error about what could not be inserted. False if nothing of a tool was, and that is an error."""
-    if not did or not did["rejected"] or on_rejected != "warn":
-        return True
-    nothing = not_placed(code_object, did)
-    print(
-        printable(f"luthier: {f'error: {nothing}' if nothing else f'warning: {rejections(code_object, did)}'}"), file=sys.stderr
-    )
-    return nothing is None
-
-
 def _processor(code_object: CodeObject, wanted: str | None) -> str:
     """What the mock device is: the processor of ``--target``, else the first that the code runs on."""
     named = (wanted or "").partition(":")[0]
     return named if named in code_object.devices else next(iter(code_object.devices), code_object.processor)
-
-
-def interruptible(work: Callable[[], Any]) -> Any:
-    """The result of ``work()``, which runs in another thread: native code would not notice Ctrl-C in this one.
-
-    After an interrupt the process must end without waiting for that thread.
-    """
-    done: list[Any] = []
-
-    def call() -> None:
-        try:
-            done.append((True, work()))
-        except BaseException as error:
-            done.append((False, error))
-
-    thread = threading.Thread(target=call, daemon=True)
-    thread.start()
-    try:
-        while thread.is_alive():
-            thread.join(0.5)
-    except BaseException:  # of a signal
-        _Interrupted.pending = True
-        raise
-    ok, value = done[0]
-    if not ok:
-        raise value
-    return value
 
 
 class Progressing:
@@ -194,12 +145,6 @@ class Progressing:
             while progress.seconds >= self._next:
                 self._next *= 2
             print(f"luthier: {progress}", file=sys.stderr, flush=True)
-
-
-class _Interrupted:
-    """Set when a thread is still computing at an interrupt."""
-
-    pending = False
 
 
 def _save(stream: Output, array: Any) -> None:
@@ -260,11 +205,3 @@ def _flat(value: Any) -> list[Any]:
 
 def _sizes(sizes: tuple[int, int, int]) -> str:
     return " x ".join(map(str, sizes[: 3 if sizes[2] > 1 else 2 if sizes[1] > 1 else 1]))
-
-
-def exit_now(status: int) -> None:
-    """Ends the process when a computation that is not waited for is still going on."""
-    if _Interrupted.pending:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)

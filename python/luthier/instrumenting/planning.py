@@ -123,6 +123,12 @@ class Beside:
 #: operand or in LDS. Most insertions have no others, and there may be a million.
 _TOLD_BY_KIND = frozenset((int, Counter, State))
 
+
+def _check_hook(tool: Tool, hook: Any) -> None:
+    if not isinstance(hook, (Hook, LibraryHook)):
+        raise ToolError(f"{tool.name}: {hook!r} is not a hook: mark the function with @lt.hook")
+
+
 #: The priority of what runs before all that tools insert, and the order of what is no tool's.
 _FIRST, _OWN = -(1 << 31), 0xFFFF
 
@@ -150,6 +156,9 @@ class Planner:
         self._assembly: dict[str, int] = {}
         self._distinct: dict[tuple[int, str], Arguments] = {}
         self._prepared: dict[Any, Arguments] = {}
+        #: The same of increments of lengths, by what else the hook is given and by amount; and the first kernel of each function.
+        self._by_amount: dict[Any, dict[int, Arguments]] = {}
+        self._lengths: dict[Any, str] = {}
         self._records = bytearray()
         self._made_for: dict[bytes, tuple[str, int]] = {}
         #: The kernels that tools were asked about, if not about all.
@@ -176,8 +185,7 @@ class Planner:
 
     def insert(self, tool: Tool, kernel: str, place: Place, hook: Any, args: tuple[Any, ...], priority: int) -> int:
         """One hook at one place; gives the point's number."""
-        if not isinstance(hook, (Hook, LibraryHook)):
-            raise ToolError(f"{tool.name}: {hook!r} is not a hook: mark the function with @lt.hook")
+        _check_hook(tool, hook)
         # Tools pass the same few arguments at many points.
         behind = place.address if place.where in (AFTER, EDGE) else None
         kinds = tuple(map(type, args))
@@ -200,6 +208,32 @@ class Planner:
         if not plain and any(isinstance(arg, Shared) for arg in args):
             self._sharing[number] = place.address
         return number
+
+    def insert_lengths(
+        self, tool: Tool, kernel: str, functions: list[_core.Function], hook: Any, args: tuple[Any, ...], after: bool
+    ) -> None:
+        """A hook with a number behind its other arguments wherever increments of the lengths of blocks belong
+        (:func:`luthier.counting.insert_lengths`)."""
+        _check_hook(tool, hook)
+        for arg in args:
+            if type(arg) not in _TOLD_BY_KIND:
+                raise ToolError(f"{tool.name}: insert_lengths: {arg!r} is neither a number nor what waves carry")
+        asked = (id(tool), hook, args, after)
+        known = self._by_amount.setdefault(asked, {})
+        for function in functions:
+            # A function that kernels share is done for the first of them.
+            if self._lengths.setdefault((function.address, asked), kernel) != kernel:
+                continue
+            lists: list[Arguments] = []
+            for amount, places in _core.length_amounts(function):
+                found = known.get(amount)
+                if found is None:
+                    found = known[amount] = self._prepare(tool, kernel, hook, (*args, amount), None)
+                found.uses += places
+                lists.append(found)
+            if lists:
+                numbers, order = [found.number for found in lists], self._orders[id(tool)]
+                self._records += _core.length_records(function, numbers, lists[0].hook, order, 0, after)
 
     def insert_assembly(self, tool: Tool, kernel: str, place: Place, text: str, priority: int) -> int:
         """Instructions as text at one place; gives the point's number."""
@@ -316,7 +350,7 @@ class Planner:
                 error.rejected = report["rejected"]
                 raise error
             warnings.warn(text, RejectedWarning, stacklevel=callers_level())
-        result = CodeObject(_core.CodeObject.parse(data), None)
+        result = CodeObject(data)
         result.instrumentation = report
         return result
 

@@ -28,9 +28,9 @@ class CodeObject:
     ('gfx90a', [<Kernel vecadd>])
     """
 
-    def __init__(self, core: _core.CodeObject, path: str | None = None):
-        #: The native object.
-        self.core = core
+    def __init__(self, core: _core.CodeObject | bytes, path: str | None = None):
+        #: The native object, or the bytes of its file, taken apart when that is asked for.
+        self._core = core
         #: Where it was read from, if it was a file.
         self.path = path
         #: What instrumenting it did, for a result of :func:`luthier.instrument`; else None.
@@ -113,9 +113,21 @@ class CodeObject:
         return self._named_registers[kernel]
 
     @property
+    def core(self) -> _core.CodeObject:
+        """The native object."""
+        if isinstance(self._core, bytes):
+            self._core = _core.CodeObject.parse(self._core)
+        return self._core
+
+    @property
     def data(self) -> bytes:
         """The bytes of the ELF file."""
-        return self.core.data
+        return self._core if isinstance(self._core, bytes) else self._core.data
+
+    @property
+    def size(self) -> int:
+        """Bytes of the ELF file."""
+        return len(self._core) if isinstance(self._core, bytes) else self._core.size
 
     @property
     def target(self) -> str:

@@ -167,6 +167,11 @@ class Kernel:
         looked for again. ``priority`` is that of :meth:`insert_before`."""
         return self._insert(place, hook, args, priority)
 
+    def insert_lengths(self, hook: Any, args: tuple[Any, ...], after: bool) -> None:
+        """What :func:`luthier.counting.insert_lengths` does."""
+        planner, tool = self._inserting()
+        planner.insert_lengths(tool, self.name, self.functions, hook, args, after)
+
     def _insert(self, place: Place, hook: Any, args: tuple[Any, ...], priority: int) -> int:
         planner, tool = self._inserting()
         return planner.insert(tool, self.name, place, hook, args, priority)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import struct
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from .._core import Function
 
 ENTRY, BEFORE, INSTEAD, AFTER, EDGE = range(5)
 HOOK, ASSEMBLY, NOTHING = range(3)
@@ -27,5 +30,8 @@ class Inserts(Protocol):
     """What takes insertions: they are a tool's, in a kernel, and have numbers."""
 
     def insert(self, tool: Any, kernel: str, place: Place, hook: Any, args: tuple[Any, ...], priority: int) -> int: ...
+    def insert_lengths(
+        self, tool: Any, kernel: str, functions: list[Function], hook: Any, args: tuple[Any, ...], after: bool
+    ) -> None: ...
     def insert_assembly(self, tool: Any, kernel: str, place: Place, text: str, priority: int) -> int: ...
     def remove(self, tool: Any, kernel: str, place: Place) -> int: ...

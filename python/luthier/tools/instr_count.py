@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import luthier as lt
-from luthier.counting import increments, may_not_return
+from luthier.counting import insert_lengths
 from luthier.objects.kernel import leaves
 from luthier.tools.by_kernel import ByKernel, not_counted
 
@@ -64,16 +64,13 @@ class InstrCount(lt.Tool):
         if self.tally is not None:
             self.tally.insert(kernel)
             return
-        ending = may_not_return(kernel.functions)
+        if self.per == "block":
+            insert_lengths(kernel, self.add, self.count, after=self.where == "after")
+            return
         for function in kernel.functions:
-            if self.per == "block":
-                for increment in increments(function, len, ending):
-                    n = increment.amount % (1 << 64)
-                    increment.insert(kernel, function, self.add, self.count, n, after=self.where == "after")
-            else:
-                for block in function.blocks:
-                    for instr in block.instructions:
-                        self.insert_at(kernel, instr, 1, self.where == "after" and runs_on(block, instr))
+            for block in function.blocks:
+                for instr in block.instructions:
+                    self.insert_at(kernel, instr, 1, self.where == "after" and runs_on(block, instr))
 
     def insert_at(self, kernel: lt.Kernel, instr: lt.Instruction, n: int, after: bool) -> None:
         insert = kernel.insert_after if after else kernel.insert_before

@@ -35,12 +35,7 @@ impl Endings {
 }
 
 /// The hooks that end those of the slots which have a home.
-pub fn endings(
-    machine: &Machine,
-    plan: &[Slot],
-    slots: &Slots,
-    known: &Endings,
-) -> Result<Vec<Ending>, EncodeError> {
+pub fn endings(machine: &Machine, plan: &[Slot], slots: &Slots, known: &Endings) -> Result<Vec<Ending>, EncodeError> {
     let added = slots.used().filter_map(|(index, _)| match &plan.get(index)?.end {
         End::AddTo { symbol, offset } => Some((index, symbol.as_str(), *offset)),
         End::Nothing => None,

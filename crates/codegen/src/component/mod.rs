@@ -28,8 +28,8 @@ use crate::splice::slots::Slots;
 use crate::splice::{Carried, Env, Given, Registers};
 
 pub use base::Base;
-pub use endings::Endings;
 pub use by_root::ByRoot;
+pub use endings::Endings;
 
 /// A component with insertions.
 pub struct Component<'a> {

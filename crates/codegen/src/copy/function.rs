@@ -8,9 +8,7 @@ use luthier_isa::msb::{self, MsbChange};
 use luthier_isa::op::Op;
 use luthier_isa::{Flags, Inst, Operand};
 use luthier_lifter::ways::{Way, ways as ways_to};
-use luthier_lifter::{
-    BlockId, InFlight, InstrId, InstrIds, Live, Liveness, PendingLoads, Points, Program, Terminator,
-};
+use luthier_lifter::{BlockId, InFlight, InstrId, InstrIds, Live, Liveness, PendingLoads, Points, Program, Terminator};
 use smallvec::SmallVec;
 
 use super::bodies::{Inserter, Spotted};

@@ -1,38 +1,67 @@
 //! The bytes of a finished layout.
 
+use rayon::prelude::*;
+
 use super::Layout;
 use super::chunk::{Chunk, Fixup, Half};
+
+/// Bytes that are still to be written, word by word.
+struct Words<'a>(&'a mut [u8]);
+
+impl Words<'_> {
+    fn put(&mut self, words: &[u32]) {
+        let (now, rest) = std::mem::take(&mut self.0).split_at_mut(4 * words.len());
+        now.as_chunks_mut().0.iter_mut().zip(words).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
+        self.0 = rest;
+    }
+}
 
 impl Layout {
     /// The finished bytes, from the layout's start to its end. Padding is `s_nop 0`.
     pub fn emit(&self, chunks: &[Chunk], variables: &[u64]) -> Vec<u8> {
-        let mut out: Vec<u8> = Vec::with_capacity((self.end - self.start) as usize);
-        for (i, chunk) in chunks.iter().enumerate() {
-            while self.start + (out.len() as u64) < self.bases[i] {
-                out.extend_from_slice(&self.filler.nop.to_le_bytes());
-            }
-            let words = self.fixed(chunks, i, variables);
-            let mut done = 0;
-            let (first, last) = self.sites_of[i];
-            for s in first..last {
-                let until = self.sites[s].word as usize;
-                words[done..until].iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes()));
-                done = until;
-                self.emit_pool(chunks, s, variables, &mut out);
-            }
-            words[done..].iter().for_each(|w| out.extend_from_slice(&w.to_le_bytes()));
-            debug_assert_eq!(chunk.words.len(), words.len());
+        let mut out = vec![0; (self.end - self.start) as usize];
+        // Each chunk's bytes, up to where the next one begins.
+        let (mut pieces, mut rest, mut at) = (Vec::with_capacity(chunks.len()), &mut out[..], self.start);
+        for i in 0..chunks.len() {
+            let end = self.bases.get(i + 1).copied().unwrap_or(self.end);
+            let (piece, behind) = rest.split_at_mut((end - at) as usize);
+            pieces.push((i, at, piece));
+            (rest, at) = (behind, end);
         }
+        pieces.into_par_iter().for_each(|(i, at, piece)| self.emit_chunk(chunks, (i, at), variables, piece));
         out
     }
 
-    fn emit_pool(&self, chunks: &[Chunk], s: usize, variables: &[u64], out: &mut Vec<u8>) {
+    /// One chunk, in a piece that begins at an address, before the chunk or with it.
+    fn emit_chunk(&self, chunks: &[Chunk], (i, at): (usize, u64), variables: &[u64], piece: &mut [u8]) {
+        let (before, piece) = piece.split_at_mut((self.bases[i] - at) as usize);
+        let mut out = Words(piece);
+        let words = self.fixed(chunks, i, variables);
+        let mut done = 0;
+        let (first, last) = self.sites_of[i];
+        for s in first..last {
+            let until = self.sites[s].word as usize;
+            out.put(&words[done..until]);
+            done = until;
+            self.emit_pool(chunks, s, variables, &mut out);
+        }
+        out.put(&words[done..]);
+        let mut padding = Words(before);
+        while !padding.0.is_empty() {
+            padding.put(&[self.filler.nop]);
+        }
+        while !out.0.is_empty() {
+            out.put(&[self.filler.nop]);
+        }
+    }
+
+    fn emit_pool(&self, chunks: &[Chunk], s: usize, variables: &[u64], out: &mut Words<'_>) {
         let site = &self.sites[s];
         if site.islands.is_empty() {
             return;
         }
         if site.jump_over {
-            out.extend_from_slice(&(self.filler.branch | site.islands.len() as u32).to_le_bytes());
+            out.put(&[self.filler.branch | site.islands.len() as u32]);
         }
         for (i, place) in site.islands.iter().enumerate() {
             let to = match self.next_hop.get(&(s, i)) {
@@ -46,7 +75,7 @@ impl Layout {
             } else {
                 self.filler.nop
             };
-            out.extend_from_slice(&word.to_le_bytes());
+            out.put(&[word]);
         }
     }
 

@@ -110,15 +110,30 @@ pub fn instrument_lifted(object: &CodeObject, program: &Program, plan: &Plan) ->
     let data_vaddr = (layout.constants() + constants.bytes.len() as u64).next_multiple_of(PAGE);
     let placed = if own { variables.place(data_vaddr) } else { Vec::new() };
     let addresses: Vec<u64> = placed.iter().map(|v| v.vaddr).collect();
-    let text = layout.emit(&chunks, &addresses);
-    let origin = origins(&chunks, &layout, text_vaddr, &patches)?;
-    let hooks = hooks(&templates, &chunks, &layout, &placed);
+    let (text, (origin, (hooks, described))) = rayon::join(
+        || layout.emit(&chunks, &addresses),
+        || {
+            rayon::join(
+                || origins(&chunks, &layout, text_vaddr, &patches),
+                || {
+                    rayon::join(
+                        || hooks(&templates, &chunks, &layout, &placed),
+                        || describe(&base, &components, &copied_functions, &copies, &layout),
+                    )
+                },
+            )
+        },
+    );
+    let origin = origin?;
     let decoder = Decoder::new(program.mode());
     let debug = write::lines::of_copies(object, &decoder, &chunks, &layout, (text_vaddr, &text)).unwrap_or_else(|e| {
         report.notes.push(format!("the copies have no source lines: {e}"));
         Vec::new()
     });
-    let mut new = Additions {
+    let mut patches: Vec<(u64, Vec<u8>)> = patches.into_iter().map(|p| (p.vaddr, p.bytes)).collect();
+    patches.extend(described.descriptors);
+    report.registers = described.registers;
+    let new = Additions {
         text_vaddr,
         constants_vaddr: layout.constants(),
         constants: constants.bytes,
@@ -127,16 +142,21 @@ pub fn instrument_lifted(object: &CodeObject, program: &Program, plan: &Plan) ->
         bss_size: if own { variables.zero_size() } else { 0 },
         variables: placed,
         code_symbols: code_symbols(&copies, &chunks, &layout),
-        patches: patches.into_iter().map(|p| (p.vaddr, p.bytes)).collect(),
-        metadata: None,
+        patches,
+        metadata: described.metadata,
         origin,
         hooks,
         debug,
         text,
     };
-    describe(&base, &components, &copied_functions, &copies, &layout, &mut new, &mut report);
-    let bytes = if own { write::write(object, &new)? } else { write::write_beside(object, &new)? };
-    let violations = finish(plan, &components, &spots, copies, &mut report)?;
+    let (bytes, violations) = rayon::join(
+        || if own { write::write(object, &new) } else { write::write_beside(object, &new) },
+        || {
+            drop(chunks);
+            finish(plan, &components, &spots, copies, &mut report)
+        },
+    );
+    let (bytes, violations) = (bytes?, violations?);
     if !violations.is_empty() {
         return Err(CodegenError::Check(violations));
     }

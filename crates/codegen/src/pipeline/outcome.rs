@@ -1,6 +1,6 @@
 //! What the new object says of itself, and the report.
 
-use luthier_loader::{HookMap, HookVariable, OriginMap};
+use luthier_loader::{HookMap, HookVariable, Metadata, OriginMap};
 
 use super::copies::Numbered;
 use crate::CodegenError;
@@ -10,15 +10,16 @@ use crate::copy::redirect::Patch;
 use crate::copy::{Copied, Refusal, Spot};
 use crate::layout::Layout;
 use crate::layout::chunk::Chunk;
-use crate::plan::{Plan, Rejected, Rejection, Report};
+use crate::plan::{KernelRegisters, Plan, Rejected, Rejection, Report};
 use crate::template::prepared::Prepared;
-use crate::write::{Additions, CodeSymbol, PlacedVariable};
+use crate::write::{CodeSymbol, PlacedVariable};
 
 pub fn origins(chunks: &[Chunk], layout: &Layout, start: u64, patches: &[Patch]) -> Result<Vec<u8>, CodegenError> {
     let mut builder = OriginMap::builder();
     if layout.end() > start {
         builder.range(start, layout.end());
     }
+    builder.reserve(chunks.iter().map(|chunk| chunk.origins.len()).sum());
     for (c, chunk) in chunks.iter().enumerate() {
         for (word, vaddr) in &chunk.origins {
             builder.push(layout.address(c, *word), *vaddr);
@@ -61,6 +62,15 @@ pub fn code_symbols(copies: &[Result<Copied, Refusal>], chunks: &[Chunk], layout
         .collect()
 }
 
+/// What the object says of its kernels.
+pub struct Described {
+    /// Kernel descriptors, with their addresses.
+    pub descriptors: Vec<(u64, Vec<u8>)>,
+    /// The metadata note, if it changes.
+    pub metadata: Option<Metadata>,
+    pub registers: Vec<KernelRegisters>,
+}
+
 /// Kernel descriptors and the metadata note.
 pub fn describe(
     base: &Base,
@@ -68,9 +78,8 @@ pub fn describe(
     functions: &Numbered,
     copies: &[Result<Copied, Refusal>],
     layout: &Layout,
-    new: &mut Additions,
-    report: &mut Report,
-) {
+) -> Described {
+    let (mut descriptors, mut all) = (Vec::new(), Vec::new());
     let mut metadata = base.object.metadata().cloned();
     for (n, (c, f)) in functions.iter().enumerate() {
         let (component, function) = (&components[*c], base.given.program.function(*f));
@@ -80,7 +89,7 @@ pub fn describe(
         let entry = layout.address(n, 0);
         for kernel in component.kernels.iter().filter(|k| k.entry == function.vaddr) {
             let (descriptor, registers) = component.describe(kernel, entry);
-            new.patches.push((kernel.descriptor_vaddr, descriptor.to_bytes().to_vec()));
+            descriptors.push((kernel.descriptor_vaddr, descriptor.to_bytes().to_vec()));
             if let Some(noted) = metadata.as_mut().and_then(|m| m.kernel_mut(&kernel.name)) {
                 let raise = |field: &mut Option<u64>, by: u32, from: u32| {
                     if let (Some(n), true) = (field.as_mut(), by > from) {
@@ -92,10 +101,11 @@ pub fn describe(
                 raise(&mut noted.private_segment_fixed_size, registers.scratch_after, registers.scratch_before);
                 raise(&mut noted.group_segment_fixed_size, registers.lds_after, registers.lds_before);
             }
-            report.registers.push(registers);
+            all.push(registers);
         }
     }
-    new.metadata = metadata.filter(|m| Some(m) != base.object.metadata());
+    let metadata = metadata.filter(|m| Some(m) != base.object.metadata());
+    Described { descriptors, metadata, registers: all }
 }
 
 /// Fills the report.

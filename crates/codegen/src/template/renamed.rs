@@ -58,11 +58,11 @@ impl<'a> Renamed<'a> {
             self.kept.resize_with(Renamed::SLOTS, || None);
         }
         let template = std::ptr::from_ref(prepared).addr() / align_of::<Prepared>();
-        let hash = groups.iter().chain(&link).fold(template, |hash, reg| hash.wrapping_mul(31) + reg.index());
+        let hash =
+            groups.iter().chain(&link).fold(template, |hash, reg| hash.wrapping_mul(31).wrapping_add(reg.index()));
         let slot = &mut self.kept[hash.wrapping_mul(0x9e37_79b9) >> 16 & (Renamed::SLOTS - 1)];
-        let same = |kept: &&Kept| {
-            std::ptr::eq(kept.template, prepared) && kept.groups[..] == *groups && kept.link == link
-        };
+        let same =
+            |kept: &&Kept| std::ptr::eq(kept.template, prepared) && kept.groups[..] == *groups && kept.link == link;
         if let Some(kept) = slot.as_ref().filter(same) {
             return Ok(kept.code.clone());
         }

@@ -21,10 +21,13 @@ const NO_LANE: f64 = 0.1;
 /// Addresses of those functions from which a wave may end, they themselves or what they call.
 #[pyfunction]
 pub fn may_not_return(functions: Vec<PyRef<'_, PyFunction>>) -> HashSet<u64> {
+    ending(functions.iter().map(|function| (&function.program.program, function.id)))
+}
+
+pub(super) fn ending<'p>(functions: impl Iterator<Item = (&'p Program, FuncId)>) -> HashSet<u64> {
     let mut ends = HashSet::new();
     let mut open: Vec<(u64, Vec<u64>)> = Vec::new();
-    for function in &functions {
-        let (program, id) = (&function.program.program, function.id);
+    for (program, id) in functions {
         let ending = |b| matches!(program.block(b).terminator, Terminator::End | Terminator::Trap);
         let vaddr = |f: FuncId| program.function(f).vaddr;
         if program.has_unresolved(id) || program.function(id).blocks.iter().any(ending) {
@@ -60,20 +63,26 @@ pub fn length_increments(
 ) -> PyResult<Vec<Increment>> {
     let (shared, id) = (function.program.clone(), function.id);
     let first = shared.program.function(id).blocks.first.0;
-    let found = guard(py, || {
-        let (graph, chords) = Graph::of(&shared.program, id, &ending);
-        let length = |block: u32| shared.program.block(BlockId(first + block)).instrs.len() as i64;
-        let of = |amount: Amount| amount.map_or(0, |(block, sign)| sign * length(block));
-        let mut behind = vec![0; graph.tree.len()];
-        for (node, parent, amount) in graph.walk() {
-            behind[node as usize] = behind[parent as usize] + of(amount);
-        }
-        let sum = |e: &Edge| behind[e.from as usize] + of(e.amount) - behind[e.to as usize];
-        let sums = chords.iter().map(|edge| (sum(edge), edge.place));
-        Ok(sums.filter(|(sum, _)| *sum != 0).collect::<Vec<_>>())
-    })?;
+    let found = guard(py, || Ok(of_lengths(&shared.program, id, &ending)))?;
     let block = |n: Option<u32>| n.map(|n| PyBlock { program: shared.clone(), id: BlockId(first + n) });
     Ok(found.into_iter().map(|(sum, (at, to))| (sum, block(at), block(to))).collect())
+}
+
+/// The number of a block within its function, and that of its successor.
+type Numbers = (Option<u32>, Option<u32>);
+
+/// What to add up to the lengths of all blocks of a function that run, and where.
+pub(super) fn of_lengths(program: &Program, id: FuncId, ending: &HashSet<u64>) -> Vec<(i64, Numbers)> {
+    let first = program.function(id).blocks.first.0;
+    let (graph, chords) = Graph::of(program, id, ending);
+    let length = |block: u32| program.block(BlockId(first + block)).instrs.len() as i64;
+    let of = |amount: Amount| amount.map_or(0, |(block, sign)| sign * length(block));
+    let mut behind = vec![0; graph.tree.len()];
+    for (node, parent, amount) in graph.walk() {
+        behind[node as usize] = behind[parent as usize] + of(amount);
+    }
+    let sum = |e: &Edge| behind[e.from as usize] + of(e.amount) - behind[e.to as usize];
+    chords.iter().map(|edge| (sum(edge), edge.place)).filter(|(sum, _)| *sum != 0).collect()
 }
 
 /// A node, the one before it on the way from the root, and the amount on the step from there.

@@ -12,6 +12,7 @@
 //! | `sequence` | many instructions or blocks, without an object for each |
 //! | `columns` | many instructions as arrays |
 //! | `counting` | where to count so that a sum over blocks is exact |
+//! | `lengths` | the same of the blocks' lengths, as a plan has it |
 //! | `mir` | LLVM MIR, and the way back |
 //! | `live` | the live registers of a function, kept |
 //! | `loops` | the loops of a function |
@@ -22,6 +23,7 @@ mod columns;
 mod counting;
 mod function;
 mod instruction;
+mod lengths;
 mod live;
 mod loops;
 mod mir;
@@ -46,6 +48,7 @@ pub use columns::{flag_bits, instruction_columns};
 pub use counting::{counting_tree, length_increments, may_not_return};
 pub use function::PyFunction;
 pub use instruction::PyInstruction;
+pub use lengths::{length_amounts, length_records};
 pub use loops::PyLoop;
 pub use mir::PyMir;
 pub use operand::{PyOperand, PyRegister};
@@ -64,6 +67,7 @@ pub struct Shared {
     lines: OnceLock<Result<Option<SourceMap>, String>>,
     live: Mutex<Option<Arc<live::FunctionLive>>>,
     loops: Mutex<Option<Arc<loops::FunctionLoops>>>,
+    counted: lengths::Counted,
 }
 
 impl Shared {
@@ -91,8 +95,14 @@ impl PyProgram {
         let object = code_object.inner.clone();
         guard(py, move || {
             let program = Program::lift(&object).map_err(|e| Class::Lift.error(e))?;
-            let shared =
-                Shared { program, object, lines: OnceLock::new(), live: Mutex::default(), loops: Mutex::default() };
+            let shared = Shared {
+                program,
+                object,
+                lines: OnceLock::new(),
+                live: Mutex::default(),
+                loops: Mutex::default(),
+                counted: lengths::Counted::default(),
+            };
             Ok(PyProgram { inner: Arc::new(shared) })
         })
     }
