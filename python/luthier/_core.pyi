@@ -788,9 +788,9 @@ def length_increments(function: Function, ending: set[int]) -> list[tuple[int, B
 def length_amounts(function: Function) -> list[tuple[int, int]]:
     """The different increments of a function's lengths, modulo 2**64, and at how many places each is."""
 
-# `arguments`: for each of the amounts the number of the list of arguments; the others as in RECORD.
 def length_records(function: Function, arguments: list[int], hook: int, order: int, priority: int, after: bool) -> bytes:
-    """The places of these increments, as records of ``luthier.objects.places.RECORD``."""
+    """The places of these increments, as records of `luthier.objects.places.RECORD`: with a hook, and for each of the amounts the
+    number of the list of arguments."""
 
 # The tree's steps: node, its parent, amount. Edges: both ends, amount, the numbers of the block and of its successor. An amount is
 # a block's number, and 1 or -1.

@@ -77,9 +77,10 @@ def increments(function: Function, amount: Callable[[Block], Any], ending: set[i
 
 
 def insert_lengths(kernel: Kernel, hook: Any, *args: Any, after: bool = False) -> None:
-    """Has ``hook(*args, n)`` sum up the lengths of all blocks that run, in a kernel and in what it reaches: the increments that
-    :func:`increments` has for ``len``, inserted as :meth:`Increment.insert` does. ``n`` is modulo 2**64. The native module finds
-    places and makes the records of all of them, which is many times as fast."""
+    """Has ``hook(*args, n)`` sum up the lengths of all blocks that run, in ``kernel`` and in what it reaches: the increments that
+    :func:`increments` has for ``len``, inserted as :meth:`Increment.insert` does, with ``after`` too. ``n`` is modulo 2**64. The
+    native module finds the places and makes the records of all of them, which is many times as fast. ``args`` are numbers,
+    counters and states."""
     kernel.insert_lengths(hook, args, after)
 
 

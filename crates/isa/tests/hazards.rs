@@ -95,7 +95,8 @@ fn what_is_stepped_is_what_is_checked_and_what_is_clear_misses_nothing() {
     for mode in Mode::all().filter(|mode| mode.target().has_tables()) {
         let all = all(mode);
         for begins in [false, true] {
-            for (first, facts) in &all {
+            // Of the first instructions a third: their kinds lie side by side.
+            for (first, facts) in all.iter().step_by(3) {
                 let mut checked = Hazards::brief();
                 if !begins {
                     checked.assume_anything(mode);

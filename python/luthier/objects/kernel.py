@@ -168,7 +168,8 @@ class Kernel:
         return self._insert(place, hook, args, priority)
 
     def insert_lengths(self, hook: Any, args: tuple[Any, ...], after: bool) -> None:
-        """What :func:`luthier.counting.insert_lengths` does."""
+        """Runs ``hook(*args, n)`` where increments of blocks' lengths belong, with ``after`` behind blocks' first instructions:
+        what :func:`luthier.counting.insert_lengths` does."""
         planner, tool = self._inserting()
         planner.insert_lengths(tool, self.name, self.functions, hook, args, after)
 

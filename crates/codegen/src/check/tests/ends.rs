@@ -100,7 +100,7 @@ pub fn entries_and_ends(object: &CodeObject, hook: &Hook, tell: &mut Tell) -> Ve
             tell(format!("end: {what}"), &ended.insts, &changed.insts, !changed.check(env).is_empty());
         }
         for ending in &env.carried.slots.endings {
-            let hook = &ending.prepared;
+            let hook = &*ending.prepared;
             for Broken { what, insts, now } in broken(&hook.insts) {
                 let mut changed = hook.clone();
                 changed.insts = insts;
