@@ -1,214 +1,342 @@
 //! Sums in fixed point ([`super::sum::Aligned`], [`super::sum::TwoSums`]) by the host's vectors.
 //!
-//! The same numbers otherwise: a product of elements that are [`narrow`](View::narrow) is exact as an f32, and so is the
-//! product with a power of two that makes the place of the sum's last bit that of one. What is cut off is then what a
-//! conversion to whole numbers cuts off. The sum and the accumulator are whole numbers of 39 bits at most, exact as f64.
-//! Of those, 31 bits below the leading one are kept, towards minus infinity, before the host rounds to f32.
+//! The same numbers otherwise: a product of two elements is exact as an f32, and so is the product with a power of two that
+//! makes the place of the sum's last bit that of one. What is cut off is then what a conversion to whole numbers cuts off.
 //!
-//! Infinities, NaNs and elements that are not narrow are left to the other form, and so are 4 x 4 results.
+//! Products and accumulator are added as whole numbers of 32 bits, in units of 2^-24 of the products' exponent. Where the
+//! accumulator's is more than [`ABOVE`] larger, the unit is coarser: there the accumulator has 30 bits, of which the last
+//! [`ABOVE`] are zeros, so that the sum has at least two bits behind those of an f32, and one that stands for all that the
+//! products have below them decides how it is rounded. The rule keeps 31 bits below the leading one, and eight below 2^-24
+//! of the larger exponent: of what was cut off those bits whose place is above that of the sum's leading one.
+//!
+//! Where a number is no f32 of moderate size (see [`PRODUCTS`], [`ACCUMULATORS`]), the other form does it, and 4 x 4 results.
 
-use super::sum::Span;
-use super::types::View;
-use crate::op::{Level, level};
+use super::codes::Factors;
+use super::sparse::Picks;
+use crate::wave::Row;
 
-/// Adds the products of a row of A and `M` columns of B to `c`, in groups of `GROUP`, each in one sum, or in `SUMS` two, of
-/// even and odd products. Gives false, and changes nothing, where it cannot.
+/// The least and the largest exponents of products that are not zero. No unit, nor a sum of theirs, leaves f32's normal
+/// numbers, and an accumulator that is not zero is more than none in each of their units.
+const PRODUCTS: (i32, i32) = (-73, 74);
+/// The least accumulator but zero, and one that is larger than all, as f32: what sums of such products do not leave.
+const ACCUMULATORS: (i32, i32) = (30 << 23, 247 << 23);
+/// By how much the accumulator's exponent may be the larger one before units are coarser.
+const ABOVE: i32 = 5;
+
+/// Whether products of `a` and `b` can be added to accumulators by vectors.
 #[inline(always)]
-pub fn add<const M: usize, const GROUP: usize, const SUMS: usize>(
-    a: View,
-    b: View,
-    at: Span,
-    c: &mut [u32; M],
-) -> bool {
-    if !(a.narrow && b.narrow) || a.special || b.special || !M.is_multiple_of(16) {
-        return false;
-    }
+pub fn suits(a: &Factors, b: &Factors, accumulators: &[Row]) -> bool {
     #[cfg(target_arch = "x86_64")]
-    match level() {
-        // SAFETY: the processor has these features.
-        Level::Avx512 => return unsafe { wide::<M, GROUP, SUMS>(a, b, at, c) },
-        // SAFETY: likewise.
-        Level::Avx2 => return unsafe { narrow::<M, GROUP, SUMS>(a, b, at, c) },
-        Level::Base => {}
-    }
+    return are_moderate(a, b) && super::lanes::by_widest(vectors::AreModerate(accumulators)) == Some(true);
+    #[cfg(not(target_arch = "x86_64"))]
     false
 }
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
-pub(super) fn wide<const M: usize, const GROUP: usize, const SUMS: usize>(
-    a: View,
-    b: View,
-    at: Span,
+/// Whether no product can leave [`PRODUCTS`].
+#[inline(always)]
+pub fn are_moderate(a: &Factors, b: &Factors) -> bool {
+    a.exponents.0 + b.exponents.0 >= PRODUCTS.0 && a.exponents.1 + b.exponents.1 <= PRODUCTS.1
+}
+
+/// Adds the products of `a` and `b`, `k` of them for each result, to the registers of a block's M x M results, in groups of
+/// `GROUP`, each in one sum, or in `SUMS` two, of even and odd products.
+#[inline(always)]
+pub fn add<const M: usize, const GROUP: usize, const SUMS: usize>(a: Factors, b: Factors, k: usize, c: &mut [Row]) {
+    #[cfg(target_arch = "x86_64")]
+    super::lanes::by_widest(vectors::Block::<M, GROUP, SUMS> { a, b, k, c });
+}
+
+/// The same for a row of `a` and the rows of `b` that its elements meet.
+#[inline(always)]
+pub fn add_picked<const M: usize, const GROUP: usize, const SUMS: usize>(
+    a: Factors,
+    row: usize,
+    b: Factors,
+    picks: &Picks,
     c: &mut [u32; M],
-) -> bool {
-    // SAFETY: the processor has AVX-512.
-    unsafe { vectors::row::<super::lanes::Avx512, M, GROUP, SUMS>(a, b, at, c) }
+) {
+    #[cfg(target_arch = "x86_64")]
+    super::lanes::by_widest(vectors::Picked::<M, GROUP, SUMS> { a, row, b, picks, c });
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma")]
-pub(super) fn narrow<const M: usize, const GROUP: usize, const SUMS: usize>(
-    a: View,
-    b: View,
-    at: Span,
-    c: &mut [u32; M],
-) -> bool {
-    // SAFETY: the processor has AVX2.
-    unsafe { vectors::row::<super::lanes::Avx2, M, GROUP, SUMS>(a, b, at, c) }
-}
+pub(super) mod vectors {
+    use super::super::codes::LOWEST;
+    use super::super::lanes::{Job, Lanes};
+    use super::{ABOVE, ACCUMULATORS, Factors, Picks, Row};
 
-#[cfg(target_arch = "x86_64")]
-mod vectors {
-    use super::super::lanes::Lanes;
-    use super::super::types::ZERO;
-    use super::{Span, View};
+    /// Whether accumulators are zeros and numbers of moderate size.
+    pub struct AreModerate<'a>(pub &'a [Row]);
 
-    /// # Safety
-    /// The processor has what `L` is named for.
+    impl Job for AreModerate<'_> {
+        type Result = bool;
+        #[inline(always)]
+        unsafe fn run<L: Lanes>(self) -> bool {
+            // SAFETY: as the caller says; a row has 64 words.
+            unsafe {
+                // Of zeros that are taken to be less than none, the least is the largest of all.
+                let (mut most, mut least) = (L::all_int(0), L::all_int(-1));
+                for row in self.0 {
+                    for i in (0..64).step_by(L::N) {
+                        let size = L::and(L::load_int(row.0.as_ptr().add(i).cast()), L::all_int(i32::MAX));
+                        most = L::max(most, size);
+                        least = L::min_unsigned(least, L::sub(size, L::all_int(1)));
+                    }
+                }
+                let limit = L::all_int(ACCUMULATORS.0 - 1);
+                !L::any_more(most, L::all_int(ACCUMULATORS.1 - 1)) && !L::any_more(limit, L::min_unsigned(least, limit))
+            }
+        }
+    }
+
+    /// Rows of B, or of those that some elements of A meet.
+    trait Met: Copy {
+        /// Numbers of row `k` from a column on.
+        unsafe fn value<L: Lanes>(self, k: usize, column: usize) -> L::Float;
+        /// The codes of rows `2 * pair` and `2 * pair + 1`.
+        unsafe fn codes<L: Lanes>(self, pair: usize, column: usize) -> L::Int;
+    }
+
+    #[derive(Clone, Copy)]
+    struct All<'a, const M: usize>(Factors<'a>);
+
+    impl<const M: usize> Met for All<'_, M> {
+        #[inline(always)]
+        unsafe fn value<L: Lanes>(self, k: usize, column: usize) -> L::Float {
+            // SAFETY: the caller has seen that the row is there.
+            unsafe { L::load(self.0.value.as_ptr().add(k * M + column)) }
+        }
+        #[inline(always)]
+        unsafe fn codes<L: Lanes>(self, pair: usize, column: usize) -> L::Int {
+            // SAFETY: likewise.
+            unsafe { L::load_int(self.0.code.as_ptr().add(pair * M + column).cast()) }
+        }
+    }
+
+    #[derive(Clone, Copy)]
+    struct Some<'a, const M: usize>(Factors<'a>, &'a Picks);
+
+    impl<const M: usize> Some<'_, M> {
+        /// The code of the row that the `k`th element meets, in both halves of a lane or in one.
+        #[inline(always)]
+        unsafe fn code<L: Lanes>(self, k: usize, column: usize) -> L::Int {
+            let k = usize::from(self.1.rows[k]);
+            // SAFETY: likewise.
+            unsafe {
+                let both = L::load_int(self.0.code.as_ptr().add(k / 2 * M + column).cast());
+                L::and(L::down(both, 16 * (k % 2) as u32), L::all_int(0xffff))
+            }
+        }
+    }
+
+    impl<const M: usize> Met for Some<'_, M> {
+        #[inline(always)]
+        unsafe fn value<L: Lanes>(self, k: usize, column: usize) -> L::Float {
+            // SAFETY: likewise.
+            unsafe { L::load(self.0.value.as_ptr().add(usize::from(self.1.rows[k]) * M + column)) }
+        }
+        #[inline(always)]
+        unsafe fn codes<L: Lanes>(self, pair: usize, column: usize) -> L::Int {
+            // SAFETY: likewise.
+            unsafe {
+                let second = self.code::<L>(2 * pair + 1, column);
+                L::xor(self.code::<L>(2 * pair, column), L::up(second, 16))
+            }
+        }
+    }
+
+    /// Where rows of results lie: `ROWS` of them a register apart, and so on `COUNT` times.
+    trait Results {
+        const COUNT: usize;
+        const ROWS: usize;
+        /// Words from the start of the first row.
+        fn place(n: usize) -> usize;
+    }
+
+    /// The registers of a block.
+    struct Registers<const M: usize>;
+    impl<const M: usize> Results for Registers<M> {
+        const COUNT: usize = M / 4;
+        const ROWS: usize = 4;
+        #[inline(always)]
+        fn place(n: usize) -> usize {
+            if M == 32 { n / 2 * 4 * 64 + n % 2 * 32 } else { n * 16 }
+        }
+    }
+
+    /// One row by itself.
+    struct Single;
+    impl Results for Single {
+        const COUNT: usize = 1;
+        const ROWS: usize = 1;
+        #[inline(always)]
+        fn place(_: usize) -> usize {
+            0
+        }
+    }
+
+    /// All rows of a block's result.
+    pub struct Block<'a, const M: usize, const GROUP: usize, const SUMS: usize> {
+        pub a: Factors<'a>,
+        pub b: Factors<'a>,
+        pub k: usize,
+        pub c: &'a mut [Row],
+    }
+
+    impl<const M: usize, const GROUP: usize, const SUMS: usize> Job for Block<'_, M, GROUP, SUMS> {
+        type Result = ();
+        #[inline(always)]
+        unsafe fn run<L: Lanes>(self) {
+            let Block { a, b, k, c } = self;
+            assert!(M.is_multiple_of(16) && c.len() == M * M / 64 && a.has::<M>(k) && b.has::<M>(k));
+            // SAFETY: as the caller says; all that is loaded and stored is there.
+            unsafe { rows::<L, Registers<M>, M, GROUP, SUMS>(a, 0, All::<M>(b), k, c.as_mut_ptr().cast()) }
+        }
+    }
+
+    /// One row of a result.
+    pub struct Picked<'a, const M: usize, const GROUP: usize, const SUMS: usize> {
+        pub a: Factors<'a>,
+        pub row: usize,
+        pub b: Factors<'a>,
+        pub picks: &'a Picks,
+        pub c: &'a mut [u32; M],
+    }
+
+    impl<const M: usize, const GROUP: usize, const SUMS: usize> Job for Picked<'_, M, GROUP, SUMS> {
+        type Result = ();
+        #[inline(always)]
+        unsafe fn run<L: Lanes>(self) {
+            let Picked { a, row, b, picks, c } = self;
+            let k = picks.stored;
+            assert!(M.is_multiple_of(16) && row < M && a.has::<M>(k) && b.has::<M>(2 * k));
+            // SAFETY: as the caller says; all that is loaded and stored is there, as each element meets one of its two rows.
+            unsafe { rows::<L, Single, M, GROUP, SUMS>(a, row, Some::<M>(b, picks), k, c.as_mut_ptr()) }
+        }
+    }
+
+    /// Results of rows of A, from `first` on, and of all columns.
     #[inline(always)]
-    pub unsafe fn row<L: Lanes, const M: usize, const GROUP: usize, const SUMS: usize>(
-        a: View,
-        b: View,
-        at: Span,
-        c: &mut [u32; M],
-    ) -> bool {
-        let last = at.k - 1;
-        assert!(at.a + last * at.step < a.value.len() && at.a + last * at.step < a.exponent.len());
-        assert!(at.b + last * M + M <= b.value.len() && at.b + last * M + M <= b.exponent.len());
-        let mut out = *c;
-        // SAFETY: as the caller says; what is loaded is inside, as was found above.
+    unsafe fn rows<L: Lanes, R: Results, const M: usize, const GROUP: usize, const SUMS: usize>(
+        a: Factors,
+        first: usize,
+        b: impl Met,
+        k: usize,
+        c: *mut u32,
+    ) {
+        assert!(k.is_multiple_of(GROUP) || k == 4);
+        // SAFETY: as the caller says.
         unsafe {
-            let mut most = L::all_int(0);
+            if k.is_multiple_of(GROUP) {
+                rows_in_groups::<L, R, M, GROUP, SUMS>(a, first, b, k, c);
+            } else {
+                // Fewer than make a group.
+                rows_in_groups::<L, R, M, 4, SUMS>(a, first, b, k, c);
+            }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn rows_in_groups<L: Lanes, R: Results, const M: usize, const GROUP: usize, const SUMS: usize>(
+        a: Factors,
+        first: usize,
+        b: impl Met,
+        k: usize,
+        c: *mut u32,
+    ) {
+        // SAFETY: as the caller says.
+        unsafe {
             for column in (0..M).step_by(L::N) {
-                let mut sum = L::load(out.as_ptr().add(column).cast());
-                let part = |first: usize, k| Span {
-                    a: at.a + first * at.step,
-                    b: at.b + first * M + column,
-                    k,
-                    step: at.step,
-                };
-                let whole = at.k - at.k % GROUP;
-                // How many these have is known when it is compiled.
-                for first in (0..whole).step_by(GROUP) {
-                    let exponent = exponents::<L>(sum);
-                    most = L::max(most, exponent);
-                    sum = group::<L, M, SUMS>(a, b, part(first, GROUP), sum, exponent);
+                for from in (0..k).step_by(GROUP) {
+                    // These stay in registers for all rows.
+                    let (mut y, mut y_codes) = ([L::all(0.0); GROUP], [L::all_int(0); GROUP]);
+                    for j in 0..GROUP {
+                        y[j] = b.value::<L>(from + j, column);
+                    }
+                    for pair in 0..GROUP / 2 {
+                        y_codes[pair] = b.codes::<L>(from / 2 + pair, column);
+                    }
+                    for n in 0..R::COUNT {
+                        for r in 0..R::ROWS {
+                            let row = first + R::ROWS * n + r;
+                            let x = a.value.as_ptr().add(from * M + row);
+                            let x_codes = a.code.as_ptr().add(from / 2 * M + row);
+                            let c = c.add(R::place(n) + 64 * r + column);
+                            let sum = group::<L, M, GROUP, SUMS>(x, x_codes, &y, &y_codes, L::load(c.cast()));
+                            L::store(c, sum);
+                        }
+                    }
                 }
-                if whole < at.k {
-                    let exponent = exponents::<L>(sum);
-                    most = L::max(most, exponent);
-                    sum = group::<L, M, SUMS>(a, b, part(whole, at.k - whole), sum, exponent);
-                }
-                L::store(out.as_mut_ptr().add(column), sum);
             }
-            if L::any_more(most, L::all_int(127)) {
-                return false;
-            }
-        }
-        *c = out;
-        true
-    }
-
-    /// The exponents of f32 numbers.
-    #[inline(always)]
-    unsafe fn exponents<L: Lanes>(x: L::Float) -> L::Int {
-        // SAFETY: as the caller says.
-        unsafe {
-            let biased = L::and(L::down(L::as_int(x), 23), L::all_int(0xff));
-            L::sub(L::max(biased, L::all_int(1)), L::all_int(127))
         }
     }
 
-    /// The largest exponent of every `SUMS`th product, and the sum of those products in units of 2^-24 of that.
+    /// A number in the place of an f32's exponent.
+    const fn exponent(biased: i32) -> i32 {
+        ((biased as u32) << 23) as i32
+    }
+    /// Codes' sums, and what an accumulator's exponent is compared with, are exponents of f32 and [`ABOVE`]. Less one of
+    /// these, this is the exponent of the power that makes one of a unit.
+    const UNIT: i32 = exponent(127 + 24 + 127 + ABOVE);
+    /// And less this, it is the exponent of the unit.
+    const BACK: i32 = exponent(24 + ABOVE);
+
+    /// Every `SUMS`th product from one on, as a sum of units.
     #[inline(always)]
-    unsafe fn sum<L: Lanes, const M: usize, const SUMS: usize>(
-        a: View,
-        b: View,
-        at: Span,
+    unsafe fn products<L: Lanes, const M: usize, const GROUP: usize, const SUMS: usize>(
+        x: *const f32,
+        y: &[L::Float; GROUP],
         from: usize,
-    ) -> (L::Int, L::Int) {
+        top: L::Int,
+    ) -> L::Int {
         // SAFETY: as the caller says.
         unsafe {
-            let mut largest = L::all_int(2 * ZERO);
-            for k in (from..at.k).step_by(SUMS) {
-                let x = *a.exponent.get_unchecked(at.a + k * at.step);
-                let y = L::load_int(b.exponent.as_ptr().add(at.b + k * M));
-                largest = L::max(largest, L::add(L::all_int(x), y));
+            let units = L::as_float(L::sub(L::all_int(UNIT), top));
+            let mut sum = L::whole(L::multiply(L::multiply(L::all(*x.add(from * M)), y[from]), units));
+            for k in (from + SUMS..GROUP).step_by(SUMS) {
+                sum = L::add(sum, L::whole(L::multiply(L::multiply(L::all(*x.add(k * M)), y[k]), units)));
             }
-            // That of zeros is out of range.
-            let biased = L::sub(L::all_int(24 + 127), L::max(largest, L::all_int(-100)));
-            let unit = L::as_float(L::up(biased, 23));
-            let mut sum = L::all_int(0);
-            for k in (from..at.k).step_by(SUMS) {
-                let x = *a.value.get_unchecked(at.a + k * at.step);
-                let y = L::load(b.value.as_ptr().add(at.b + k * M));
-                sum = L::add(sum, L::whole(L::multiply(L::multiply(L::all(x), y), unit)));
-            }
-            (largest, sum)
-        }
-    }
-
-    /// 2 to the power of the difference of two exponents and `more`, as f32: no less than 2^-100, which leaves nothing of a
-    /// sum.
-    #[inline(always)]
-    unsafe fn ratio<L: Lanes>(own: L::Int, top: L::Int, more: i32) -> L::Float {
-        // SAFETY: as the caller says.
-        unsafe {
-            let difference = L::max(L::sub(own, top), L::all_int(-100));
-            L::as_float(L::up(L::add(difference, L::all_int(127 + more)), 23))
-        }
-    }
-
-    /// Whole numbers times powers of two, towards minus infinity.
-    #[inline(always)]
-    unsafe fn moved<L: Lanes>(sum: [L::Double; 2], by: L::Float) -> [L::Double; 2] {
-        // SAFETY: as the caller says.
-        unsafe {
-            let by = L::doubles(by);
-            [L::floor(L::multiply_double(sum[0], by[0])), L::floor(L::multiply_double(sum[1], by[1]))]
+            sum
         }
     }
 
     /// A group of products and the accumulator `c`.
     #[inline(always)]
-    unsafe fn group<L: Lanes, const M: usize, const SUMS: usize>(
-        a: View,
-        b: View,
-        at: Span,
+    unsafe fn group<L: Lanes, const M: usize, const GROUP: usize, const SUMS: usize>(
+        x: *const f32,
+        x_codes: *const u32,
+        y: &[L::Float; GROUP],
+        y_codes: &[L::Int; GROUP],
         mut c: L::Float,
-        c_exponent: L::Int,
     ) -> L::Float {
         // SAFETY: as the caller says.
         unsafe {
-            let (mut exponent, products) = sum::<L, M, SUMS>(a, b, at, 0);
-            let mut products = L::doubles_of_ints(products);
-            if SUMS == 2 {
-                let (odd_exponent, odd) = sum::<L, M, SUMS>(a, b, at, 1);
-                let top = L::max(exponent, odd_exponent);
-                let even = moved::<L>(products, ratio::<L>(exponent, top, 0));
-                let odd = moved::<L>(L::doubles_of_ints(odd), ratio::<L>(odd_exponent, top, 0));
-                products = [L::add_double(even[0], odd[0]), L::add_double(even[1], odd[1])];
-                exponent = top;
+            let mut codes = L::all_int(LOWEST);
+            for pair in 0..GROUP / 2 {
+                let x = L::all_int(*x_codes.add(pair * M) as i32);
+                codes = L::max_halves(codes, L::add(x, y_codes[pair]));
             }
-            let top = L::max(exponent, c_exponent);
+            let own = L::and(L::as_int(c), L::all_int(exponent(255)));
+            let (top, sum);
             if SUMS == 2 {
+                let (even, odd) = (L::up(codes, 23), L::up(L::down(codes, 16), 23));
+                top = L::max(even, odd);
+                let sums = (products::<L, M, GROUP, 2>(x, y, 0, even), products::<L, M, GROUP, 2>(x, y, 1, odd));
+                let below = (L::down(L::sub(top, even), 23), L::down(L::sub(top, odd), 23));
+                sum = L::add(L::down_each(sums.0, below.0), L::down_each(sums.1, below.1));
                 // The hardware forgets an accumulator that is too small.
-                c = L::zero_where_less(c_exponent, L::sub(top, L::all_int(25)), c);
+                c = L::zero_where_less(own, L::sub(top, L::all_int(exponent(25 + ABOVE))), c);
+            } else {
+                top = L::up(L::max_halves(codes, L::down(codes, 16)), 23);
+                sum = products::<L, M, GROUP, 1>(x, y, 0, top);
             }
-            // In units of 2^-32 of the larger exponent.
-            let products = moved::<L>(products, ratio::<L>(exponent, top, 8));
-            let (c, units) = (L::doubles(c), L::powers(L::sub(L::all_int(1023 + 24), top)));
-            let mut rounded = products;
-            for half in 0..2 {
-                let accumulator = L::floor(L::multiply_double(c[half], units[half]));
-                // Whole numbers of 39 bits at most: nothing is rounded.
-                let sum = L::multiply_add_double(accumulator, L::all_double(256.0), products[half]);
-                let kept = L::floor_to_32_bits(sum);
-                rounded[half] = L::multiply_double(kept, L::complement(2 * 1023 - 8, units[half]));
-            }
-            // No zero is negative.
-            L::add_float(L::singles(rounded), L::all(0.0))
+            let coarsest = L::max(top, own);
+            let below = L::down(L::sub(coarsest, top), 23);
+            let units = L::as_float(L::sub(L::all_int(UNIT), coarsest));
+            let accumulator = L::floor_whole(L::multiply(c, units));
+            let cut_off = L::up_each(sum, L::sub(L::all_int(32), below));
+            let total = L::mark(L::add(accumulator, L::down_each(sum, below)), cut_off);
+            L::multiply(L::singles_of_ints(total), L::as_float(L::sub(coarsest, L::all_int(BACK))))
         }
     }
 }

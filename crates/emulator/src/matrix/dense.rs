@@ -3,8 +3,11 @@
 use std::marker::PhantomData;
 
 use super::accumulate::a_block;
+use super::aligned;
+use super::codes::{Codes, Factors};
+use super::side::{Parts, Side, View};
 use super::sum::{Rule, Span};
-use super::types::{Element, Side};
+use super::types::Element;
 use crate::op::{Flow, Op, OpFlags, RawMods, Semantics};
 use crate::wave::{Row, Wave};
 
@@ -88,55 +91,66 @@ impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const
         let mut b = Side::<PER_LANE>::new();
         a.load::<A, M>(op, &w.rows[usize::from(op.src[0])..], 0, place);
         b.load::<B, M>(op, &w.rows[usize::from(op.src[1])..], mods.blgp(), place);
+        if R::IS_ALIGNED && M >= 16 {
+            let codes = (Codes::of::<M>(&a), Codes::of::<M>(&b));
+            let (a, b) = (codes.0.factors(&a), codes.1.factors(&b));
+            if suits::<M, BLOCKS>(w, op, &a, &b) {
+                add_aligned::<R, M, BLOCKS>(w, op, a, b, k);
+                return Flow::Next;
+            }
+        }
+        let (mut a_parts, mut b_parts) = (Parts::new(), Parts::new());
         if R::IN_PARTS {
-            a.split::<A>(op);
-            b.split::<B>(op);
+            a_parts.take(&a);
+            b_parts.take(&b);
         } else if !op.flags.contains(OpFlags::CDNA1) {
             a.flush();
             b.flush();
         }
-        let mut product =
-            Full::<R, M, BLOCKS, PER_LANE> { op: *op, sides: Sides { a: &mut a, b: &mut b }, k, rule: PhantomData };
+        let (a, b) = if R::IN_PARTS { (a_parts.view(&a), b_parts.view(&b)) } else { (a.view(), b.view()) };
+        let mut product = Full::<R, M, BLOCKS> { op: *op, a, b, k, rule: PhantomData };
         rows::<M, BLOCKS>(w, op.dst, op.src[2], &mut product);
         Flow::Next
     }
 }
 
-/// Both operands, whose significands are found when the first row needs them.
-pub struct Sides<'a, const PER_LANE: usize> {
-    pub a: &'a mut Side<PER_LANE>,
-    pub b: &'a mut Side<PER_LANE>,
+/// Whether vectors can make the result.
+#[inline(always)]
+pub fn suits<const M: usize, const BLOCKS: usize>(w: &Wave, op: &Op, a: &Factors, b: &Factors) -> bool {
+    aligned::suits(a, b, &w.rows[usize::from(op.src[2])..][..result_registers(M, BLOCKS)])
 }
 
-impl<const PER_LANE: usize> Sides<'_, PER_LANE> {
-    /// Adds products to accumulators, by vectors where that is possible.
-    #[inline(always)]
-    pub fn add<R: Rule, const M: usize>(&mut self, op: &Op, at: Span, c: &mut [u32; M]) {
-        if R::add_fast(self.a.view(), self.b.view(), at, c) {
-            return;
-        }
-        if R::IN_PARTS {
-            self.a.significands();
-            self.b.significands();
-        }
-        R::add(op, self.a.view(), self.b.view(), at, c);
+/// Makes the result by vectors. `k`: products of each.
+#[inline(always)]
+pub fn add_aligned<R: Rule, const M: usize, const BLOCKS: usize>(
+    w: &mut Wave,
+    op: &Op,
+    a: Factors,
+    b: Factors,
+    k: usize,
+) {
+    let (registers, from, to) = (result_registers(M, BLOCKS), usize::from(op.src[2]), usize::from(op.dst));
+    w.rows.copy_within(from..from + registers, to);
+    let results = &mut w.rows[to..][..registers];
+    for (block, results) in results.chunks_exact_mut(registers / BLOCKS).enumerate() {
+        let a_block = a_block(RawMods(op.imm), BLOCKS, block);
+        R::add_aligned::<M>(a.block::<M>(k, a_block), b.block::<M>(k, block), k, results);
     }
 }
 
-struct Full<'a, R, const M: usize, const BLOCKS: usize, const PER_LANE: usize> {
+struct Full<'a, R, const M: usize, const BLOCKS: usize> {
     op: Op,
-    sides: Sides<'a, PER_LANE>,
+    a: View<'a>,
+    b: View<'a>,
     k: usize,
     rule: PhantomData<R>,
 }
 
-impl<R: Rule, const M: usize, const BLOCKS: usize, const PER_LANE: usize> Product<M>
-    for Full<'_, R, M, BLOCKS, PER_LANE>
-{
+impl<R: Rule, const M: usize, const BLOCKS: usize> Product<M> for Full<'_, R, M, BLOCKS> {
     #[inline(always)]
     fn add(&mut self, block: usize, row: usize, c: &mut [u32; M]) {
         let from = a_block(RawMods(self.op.imm), BLOCKS, block);
         let at = Span { a: from * self.k * M + row, b: block * self.k * M, k: self.k, step: M };
-        self.sides.add::<R, M>(&self.op, at, c);
+        R::add(&self.op, self.a, self.b, at, c);
     }
 }

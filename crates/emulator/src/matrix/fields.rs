@@ -4,10 +4,11 @@
 //! gathers and scatters.
 
 #[cfg(target_arch = "x86_64")]
-use super::lanes::{Avx2, Avx512, Lanes};
+use super::lanes::{Job, Lanes, by_widest};
+#[cfg(target_arch = "x86_64")]
 use crate::op::{Level, level};
 
-/// What a row of `N` words becomes; the features of each level; and the same for any processor.
+/// What a row of `N` words becomes, by vectors, and the same for any processor.
 macro_rules! by_vectors {
     ($(#[$doc:meta])* $name:ident($($x:ident: $type:ty),*) $plain:block $L:ident $vectors:block) => {
         $(#[$doc])*
@@ -16,29 +17,19 @@ macro_rules! by_vectors {
             #[cfg(target_arch = "x86_64")]
             {
                 const { assert!(N.is_multiple_of(16)) };
-                #[inline(always)]
-                unsafe fn with<$L: Lanes, const N: usize>($($x: $type),*) {
-                    // SAFETY: rows have `N` words; the processor is what the caller says.
-                    unsafe { $vectors }
+                struct Rows<T>(T);
+                impl<const N: usize> Job for Rows<($($type,)*)> {
+                    type Result = ();
+                    #[inline(always)]
+                    unsafe fn run<$L: Lanes>(self) {
+                        let Rows(($($x,)*)) = self;
+                        // SAFETY: rows have `N` words; the processor is what the caller says.
+                        unsafe { $vectors }
+                    }
                 }
-                #[inline]
-                #[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
-                fn wide<const N: usize>($($x: $type),*) {
-                    // SAFETY: the processor has these features.
-                    unsafe { with::<Avx512, N>($($x),*) }
-                }
-                #[inline]
-                #[target_feature(enable = "avx2,fma")]
-                fn narrow<const N: usize>($($x: $type),*) {
-                    // SAFETY: likewise.
-                    unsafe { with::<Avx2, N>($($x),*) }
-                }
-                match level() {
-                    // SAFETY: `level` says that the processor has the features.
-                    Level::Avx512 => return unsafe { wide::<N>($($x),*) },
-                    // SAFETY: likewise.
-                    Level::Avx2 => return unsafe { narrow::<N>($($x),*) },
-                    Level::Base => {}
+                if level() != Level::Base {
+                    by_widest(Rows(($($x,)*)));
+                    return;
                 }
             }
             $plain
@@ -89,6 +80,21 @@ by_vectors! {
             let power = L::add(L::load_int(powers.as_ptr().add(i)), L::all_int(127));
             let value = L::multiply(L::load(values.as_ptr().add(i)), L::as_float(L::up(power, 23)));
             L::store(values.as_mut_ptr().add(i).cast(), value);
+        }
+    }
+}
+
+by_vectors! {
+    /// Adds to words, which may be two numbers each.
+    add_words(words: &mut [u32; N], more: &[i32; N]) {
+        for i in 0..N {
+            words[i] = words[i].wrapping_add(more[i] as u32);
+        }
+    }
+    L {
+        for i in (0..N).step_by(L::N) {
+            let sum = L::add(L::load_int(words.as_ptr().add(i).cast()), L::load_int(more.as_ptr().add(i)));
+            L::store_int(words.as_mut_ptr().add(i).cast(), sum);
         }
     }
 }

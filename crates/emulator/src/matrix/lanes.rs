@@ -4,7 +4,9 @@
 
 use std::arch::x86_64::*;
 
-/// Operations on `N` lanes of 32 bits, and on two vectors with `N / 2` lanes of 64 bits each. To be inlined, always.
+use crate::op::{Level, level};
+
+/// Operations on `N` lanes of 32 bits. To be inlined, always.
 ///
 /// # Safety
 /// The processor has what the type is named for.
@@ -12,7 +14,6 @@ pub unsafe trait Lanes {
     const N: usize;
     type Float: Copy;
     type Int: Copy;
-    type Double: Copy;
 
     unsafe fn load(from: *const f32) -> Self::Float;
     unsafe fn load_int(from: *const i32) -> Self::Int;
@@ -29,6 +30,13 @@ pub unsafe trait Lanes {
     /// Towards minus infinity.
     unsafe fn floor_whole(x: Self::Float) -> Self::Int;
     unsafe fn singles_of_ints(x: Self::Int) -> Self::Float;
+    /// Whole numbers of 30 bits at most. Where they have more than 24, what is left of them is rounded to odd; or it is all of
+    /// the bits that an f16 can have and two more, of which the second says whether there are others.
+    unsafe fn odd_singles_of_ints(x: Self::Int) -> Self::Float;
+    /// Of f16 numbers in words whose upper halves do not count.
+    unsafe fn singles_of_halves(x: Self::Int) -> Self::Float;
+    /// To nearest even.
+    unsafe fn halves_of_singles(x: Self::Float) -> Self::Int;
     unsafe fn as_float(bits: Self::Int) -> Self::Float;
     unsafe fn as_int(x: Self::Float) -> Self::Int;
     unsafe fn add(x: Self::Int, y: Self::Int) -> Self::Int;
@@ -44,30 +52,58 @@ pub unsafe trait Lanes {
     unsafe fn signs(x: Self::Int) -> Self::Int;
     /// Each lane with its own number of bits less, and its sign; of 32 bits and more the sign remains.
     unsafe fn down_each(x: Self::Int, bits: Self::Int) -> Self::Int;
+    /// Each lane with its own number of bits more; of 32 bits and more, or less than none, zero remains.
+    unsafe fn up_each(x: Self::Int, bits: Self::Int) -> Self::Int;
+    /// The larger ones of halves of lanes, as unsigned numbers.
+    unsafe fn max_halves(x: Self::Int, y: Self::Int) -> Self::Int;
+    /// The lesser ones, as unsigned numbers.
+    unsafe fn min_unsigned(x: Self::Int, y: Self::Int) -> Self::Int;
+    /// `less` where `x` is less than `y`, or else `other`.
+    unsafe fn where_less(x: Self::Int, y: Self::Int, less: Self::Int, other: Self::Int) -> Self::Int;
+    /// Whole numbers, which are to be rounded, with the last bit set where the first bit of what was cut off is a higher one
+    /// than that of the number's magnitude.
+    unsafe fn mark(x: Self::Int, cut_off: Self::Int) -> Self::Int;
     /// Zero in those lanes in which `x` is less than `y`.
     unsafe fn zero_where_less(x: Self::Int, y: Self::Int, from: Self::Float) -> Self::Float;
     /// Whether `x` is more than `y` in some lane.
     unsafe fn any_more(x: Self::Int, y: Self::Int) -> bool;
-
-    unsafe fn doubles(x: Self::Float) -> [Self::Double; 2];
-    unsafe fn doubles_of_ints(x: Self::Int) -> [Self::Double; 2];
-    unsafe fn singles(x: [Self::Double; 2]) -> Self::Float;
-    /// 2 to the power of each `x - 1023`.
-    unsafe fn powers(x: Self::Int) -> [Self::Double; 2];
-    /// The power of two whose exponent field and that of the power `x` add up to `sum`.
-    unsafe fn complement(sum: i64, x: Self::Double) -> Self::Double;
-    unsafe fn multiply_double(x: Self::Double, y: Self::Double) -> Self::Double;
-    unsafe fn add_double(x: Self::Double, y: Self::Double) -> Self::Double;
-    /// With one rounding.
-    unsafe fn multiply_add_double(x: Self::Double, y: Self::Double, z: Self::Double) -> Self::Double;
-    unsafe fn all_double(x: f64) -> Self::Double;
-    unsafe fn floor(x: Self::Double) -> Self::Double;
-    /// 31 bits below the leading one, towards minus infinity.
-    unsafe fn floor_to_32_bits(x: Self::Double) -> Self::Double;
 }
 
-/// What the last of them leaves out of an f64.
-const LOW: i64 = (1 << 21) - 1;
+/// Work for vectors of any width.
+pub trait Job {
+    type Result;
+    /// To be inlined, always.
+    ///
+    /// # Safety
+    /// The processor has what `L` is named for.
+    unsafe fn run<L: Lanes>(self) -> Self::Result;
+}
+
+/// Work done by the widest vectors that the processor has, if it has any.
+#[inline(always)]
+pub fn by_widest<J: Job>(job: J) -> Option<J::Result> {
+    match level() {
+        // SAFETY: the processor has the features.
+        Level::Avx512 => Some(unsafe { by_avx512(job) }),
+        // SAFETY: likewise.
+        Level::Avx2 => Some(unsafe { by_avx2(job) }),
+        Level::Base => None,
+    }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
+pub fn by_avx512<J: Job>(job: J) -> J::Result {
+    // SAFETY: the processor has AVX-512.
+    unsafe { job.run::<Avx512>() }
+}
+
+#[inline]
+#[target_feature(enable = "avx2,fma,f16c")]
+pub fn by_avx2<J: Job>(job: J) -> J::Result {
+    // SAFETY: the processor has AVX2.
+    unsafe { job.run::<Avx2>() }
+}
 
 pub struct Avx512;
 pub struct Avx2;
@@ -85,12 +121,11 @@ macro_rules! methods {
     };
 }
 
-// SAFETY: every method is one of AVX-512 (F, DQ).
+// SAFETY: every method is one of AVX-512 (F, BW).
 unsafe impl Lanes for Avx512 {
     const N: usize = 16;
     type Float = __m512;
     type Int = __m512i;
-    type Double = __m512d;
 
     methods! {
         fn load(from: *const f32) -> __m512 { _mm512_loadu_ps(from) }
@@ -106,6 +141,16 @@ unsafe impl Lanes for Avx512 {
             _mm512_cvt_roundps_epi32::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(x)
         }
         fn singles_of_ints(x: __m512i) -> __m512 { _mm512_cvtepi32_ps(x) }
+        fn odd_singles_of_ints(x: __m512i) -> __m512 {
+            let down = _mm512_cvt_roundepi32_ps::<{ _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC }>(x);
+            let is_inexact = _mm512_cmpneq_epi32_mask(_mm512_cvttps_epi32(down), x);
+            let bits = _mm512_castps_si512(down);
+            _mm512_castsi512_ps(_mm512_mask_or_epi32(bits, is_inexact, bits, _mm512_set1_epi32(1)))
+        }
+        fn singles_of_halves(x: __m512i) -> __m512 { _mm512_cvtph_ps(_mm512_cvtepi32_epi16(x)) }
+        fn halves_of_singles(x: __m512) -> __m512i {
+            _mm512_cvtepu16_epi32(_mm512_cvtps_ph::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(x))
+        }
         fn as_float(bits: __m512i) -> __m512 { _mm512_castsi512_ps(bits) }
         fn as_int(x: __m512) -> __m512i { _mm512_castps_si512(x) }
         fn add(x: __m512i, y: __m512i) -> __m512i { _mm512_add_epi32(x, y) }
@@ -119,45 +164,29 @@ unsafe impl Lanes for Avx512 {
         fn xor3(x: __m512i, y: __m512i, z: __m512i) -> __m512i { _mm512_ternarylogic_epi32::<0x96>(x, y, z) }
         fn signs(x: __m512i) -> __m512i { _mm512_srai_epi32::<31>(x) }
         fn down_each(x: __m512i, bits: __m512i) -> __m512i { _mm512_srav_epi32(x, bits) }
+        fn up_each(x: __m512i, bits: __m512i) -> __m512i { _mm512_sllv_epi32(x, bits) }
+        fn max_halves(x: __m512i, y: __m512i) -> __m512i { _mm512_max_epu16(x, y) }
+        fn min_unsigned(x: __m512i, y: __m512i) -> __m512i { _mm512_min_epu32(x, y) }
+        fn where_less(x: __m512i, y: __m512i, less: __m512i, other: __m512i) -> __m512i {
+            _mm512_mask_mov_epi32(other, _mm512_cmplt_epi32_mask(x, y), less)
+        }
+        fn mark(x: __m512i, cut_off: __m512i) -> __m512i {
+            let magnitude = _mm512_abs_epi32(x);
+            let is_higher = _mm512_cmpgt_epu32_mask(_mm512_andnot_si512(magnitude, cut_off), magnitude);
+            _mm512_mask_or_epi32(x, is_higher, x, _mm512_set1_epi32(1))
+        }
         fn zero_where_less(x: __m512i, y: __m512i, from: __m512) -> __m512 {
             _mm512_maskz_mov_ps(_mm512_cmpge_epi32_mask(x, y), from)
         }
         fn any_more(x: __m512i, y: __m512i) -> bool { _mm512_cmpgt_epi32_mask(x, y) != 0 }
-        fn doubles(x: __m512) -> [__m512d; 2] {
-            [_mm512_cvtps_pd(_mm512_castps512_ps256(x)), _mm512_cvtps_pd(_mm512_extractf32x8_ps::<1>(x))]
-        }
-        fn doubles_of_ints(x: __m512i) -> [__m512d; 2] {
-            [_mm512_cvtepi32_pd(_mm512_castsi512_si256(x)), _mm512_cvtepi32_pd(_mm512_extracti32x8_epi32::<1>(x))]
-        }
-        fn singles(x: [__m512d; 2]) -> __m512 {
-            _mm512_insertf32x8::<1>(_mm512_castps256_ps512(_mm512_cvtpd_ps(x[0])), _mm512_cvtpd_ps(x[1]))
-        }
-        fn powers(x: __m512i) -> [__m512d; 2] {
-            [_mm512_castsi512_si256(x), _mm512_extracti32x8_epi32::<1>(x)]
-                .map(|x| _mm512_castsi512_pd(_mm512_slli_epi64::<52>(_mm512_cvtepi32_epi64(x))))
-        }
-        fn complement(sum: i64, x: __m512d) -> __m512d {
-            _mm512_castsi512_pd(_mm512_sub_epi64(_mm512_set1_epi64(sum << 52), _mm512_castpd_si512(x)))
-        }
-        fn multiply_double(x: __m512d, y: __m512d) -> __m512d { _mm512_mul_pd(x, y) }
-        fn add_double(x: __m512d, y: __m512d) -> __m512d { _mm512_add_pd(x, y) }
-        fn multiply_add_double(x: __m512d, y: __m512d, z: __m512d) -> __m512d { _mm512_fmadd_pd(x, y, z) }
-        fn all_double(x: f64) -> __m512d { _mm512_set1_pd(x) }
-        fn floor(x: __m512d) -> __m512d { _mm512_roundscale_pd::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(x) }
-        fn floor_to_32_bits(x: __m512d) -> __m512d {
-            let (bits, low) = (_mm512_castpd_si512(x), _mm512_set1_epi64(LOW));
-            let up = _mm512_mask_add_epi64(bits, _mm512_movepi64_mask(bits), bits, low);
-            _mm512_castsi512_pd(_mm512_andnot_si512(low, up))
-        }
     }
 }
 
-// SAFETY: every method is one of AVX2 or FMA.
+// SAFETY: every method is one of AVX2, FMA or F16C.
 unsafe impl Lanes for Avx2 {
     const N: usize = 8;
     type Float = __m256;
     type Int = __m256i;
-    type Double = __m256d;
 
     methods! {
         fn load(from: *const f32) -> __m256 { _mm256_loadu_ps(from) }
@@ -171,6 +200,21 @@ unsafe impl Lanes for Avx2 {
         fn whole(x: __m256) -> __m256i { _mm256_cvttps_epi32(x) }
         fn floor_whole(x: __m256) -> __m256i { _mm256_cvttps_epi32(_mm256_floor_ps(x)) }
         fn singles_of_ints(x: __m256i) -> __m256 { _mm256_cvtepi32_ps(x) }
+        fn odd_singles_of_ints(x: __m256i) -> __m256 {
+            let low = _mm256_set1_epi32(127);
+            let is_exact = _mm256_cmpeq_epi32(_mm256_and_si256(x, low), _mm256_setzero_si256());
+            let marked = _mm256_or_si256(_mm256_andnot_si256(low, x), _mm256_andnot_si256(is_exact, _mm256_set1_epi32(64)));
+            let is_long = _mm256_cmpgt_epi32(_mm256_abs_epi32(x), _mm256_set1_epi32((1 << 24) - 1));
+            _mm256_cvtepi32_ps(_mm256_blendv_epi8(x, marked, is_long))
+        }
+        fn singles_of_halves(x: __m256i) -> __m256 {
+            let low = _mm256_and_si256(x, _mm256_set1_epi32(0xffff));
+            let words = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256::<1>(low));
+            _mm256_cvtph_ps(words)
+        }
+        fn halves_of_singles(x: __m256) -> __m256i {
+            _mm256_cvtepu16_epi32(_mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x))
+        }
         fn as_float(bits: __m256i) -> __m256 { _mm256_castsi256_ps(bits) }
         fn as_int(x: __m256) -> __m256i { _mm256_castps_si256(x) }
         fn add(x: __m256i, y: __m256i) -> __m256i { _mm256_add_epi32(x, y) }
@@ -184,34 +228,21 @@ unsafe impl Lanes for Avx2 {
         fn xor3(x: __m256i, y: __m256i, z: __m256i) -> __m256i { _mm256_xor_si256(x, _mm256_xor_si256(y, z)) }
         fn signs(x: __m256i) -> __m256i { _mm256_srai_epi32::<31>(x) }
         fn down_each(x: __m256i, bits: __m256i) -> __m256i { _mm256_srav_epi32(x, bits) }
+        fn up_each(x: __m256i, bits: __m256i) -> __m256i { _mm256_sllv_epi32(x, bits) }
+        fn max_halves(x: __m256i, y: __m256i) -> __m256i { _mm256_max_epu16(x, y) }
+        fn min_unsigned(x: __m256i, y: __m256i) -> __m256i { _mm256_min_epu32(x, y) }
+        fn where_less(x: __m256i, y: __m256i, less: __m256i, other: __m256i) -> __m256i {
+            _mm256_blendv_epi8(other, less, _mm256_cmpgt_epi32(y, x))
+        }
+        fn mark(x: __m256i, cut_off: __m256i) -> __m256i {
+            let magnitude = _mm256_abs_epi32(x);
+            let higher = _mm256_andnot_si256(magnitude, cut_off);
+            let is_lower = _mm256_cmpeq_epi32(_mm256_min_epu32(higher, magnitude), higher);
+            _mm256_or_si256(x, _mm256_andnot_si256(is_lower, _mm256_set1_epi32(1)))
+        }
         fn zero_where_less(x: __m256i, y: __m256i, from: __m256) -> __m256 {
             _mm256_andnot_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(y, x)), from)
         }
         fn any_more(x: __m256i, y: __m256i) -> bool { _mm256_movemask_epi8(_mm256_cmpgt_epi32(x, y)) != 0 }
-        fn doubles(x: __m256) -> [__m256d; 2] {
-            [_mm256_cvtps_pd(_mm256_castps256_ps128(x)), _mm256_cvtps_pd(_mm256_extractf128_ps::<1>(x))]
-        }
-        fn doubles_of_ints(x: __m256i) -> [__m256d; 2] {
-            [_mm256_cvtepi32_pd(_mm256_castsi256_si128(x)), _mm256_cvtepi32_pd(_mm256_extracti128_si256::<1>(x))]
-        }
-        fn singles(x: [__m256d; 2]) -> __m256 { _mm256_set_m128(_mm256_cvtpd_ps(x[1]), _mm256_cvtpd_ps(x[0])) }
-        fn powers(x: __m256i) -> [__m256d; 2] {
-            [_mm256_castsi256_si128(x), _mm256_extracti128_si256::<1>(x)]
-                .map(|x| _mm256_castsi256_pd(_mm256_slli_epi64::<52>(_mm256_cvtepi32_epi64(x))))
-        }
-        fn complement(sum: i64, x: __m256d) -> __m256d {
-            _mm256_castsi256_pd(_mm256_sub_epi64(_mm256_set1_epi64x(sum << 52), _mm256_castpd_si256(x)))
-        }
-        fn multiply_double(x: __m256d, y: __m256d) -> __m256d { _mm256_mul_pd(x, y) }
-        fn add_double(x: __m256d, y: __m256d) -> __m256d { _mm256_add_pd(x, y) }
-        fn multiply_add_double(x: __m256d, y: __m256d, z: __m256d) -> __m256d { _mm256_fmadd_pd(x, y, z) }
-        fn all_double(x: f64) -> __m256d { _mm256_set1_pd(x) }
-        fn floor(x: __m256d) -> __m256d { _mm256_floor_pd(x) }
-        fn floor_to_32_bits(x: __m256d) -> __m256d {
-            let (bits, low) = (_mm256_castpd_si256(x), _mm256_set1_epi64x(LOW));
-            let is_negative = _mm256_castpd_si256(_mm256_cmp_pd::<_CMP_LT_OQ>(x, _mm256_setzero_pd()));
-            let up = _mm256_and_si256(is_negative, low);
-            _mm256_castsi256_pd(_mm256_andnot_si256(low, _mm256_add_epi64(bits, up)))
-        }
     }
 }

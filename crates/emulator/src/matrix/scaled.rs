@@ -5,17 +5,24 @@
 //! sixteen, so that the first registers hold the first half of K. The lanes of a row hold its scales in the order of its
 //! blocks, each in the byte of its register that OP_SEL (low bit) and OP_SEL_HI (high bit) select.
 
-use super::dense::{Product, Sides, rows};
-use super::sum::{NAN, Span, TwoSums};
-use super::types::{Bf6, Bf8, Element, Fp4, Fp6, Fp8, MOST_SCALED};
+use super::codes::Codes;
+use super::dense::{Product, add_aligned, result_row, rows, suits};
+use super::side::{Parts, View};
+use super::sum::{NAN, Rule, Span, TwoSums};
+use super::types::{Bf6, Bf8, Element, Fp4, Fp6, Fp8};
 use crate::error::FaultKind;
 use crate::fp::small::shared_exponent;
 use crate::op::{Flow, Op, RawMods, Semantics};
 use crate::wave::{Row, Wave};
 
+use std::ops::Range;
+
 /// Elements of each operand that a lane holds.
 const PER_LANE: usize = 32;
-type Side = super::types::Side<PER_LANE>;
+type Side = super::side::Side<PER_LANE>;
+
+/// Elements of eight bits and fewer stay exact as f32 if they are multiplied by 2 to the power of this, or divided.
+const MOST_SCALED: i32 = 34;
 
 /// M x M results; `SCALED`: the scales are in the rows that `op.imm2` names, those of A in its lower half-word.
 pub struct Mixed<const M: usize, const SCALED: bool>;
@@ -31,7 +38,6 @@ fn load<const M: usize>(side: &mut Side, format: u32, op: &Op, registers: &[Row]
             let k = if E::BITS == 8 { (e / 16 * groups + group) * 16 + e % 16 } else { group * PER_LANE + e };
             k * M
         });
-        side.split::<E>(op);
     }
     match format {
         0 => of::<Fp8, M>(side, op, registers),
@@ -44,30 +50,52 @@ fn load<const M: usize>(side: &mut Side, format: u32, op: &Op, registers: &[Row]
     true
 }
 
-/// Multiplies an operand by its blocks' scales; gives the rows (or columns) that have a NaN among them.
-#[inline(always)]
-fn scale<const M: usize>(side: &mut Side, scales: &Row, byte: u32) -> u64 {
-    let mut nans = 0;
-    let mut powers = [[0; M]; 4];
-    let mut furthest = 0;
-    for (block, powers) in powers.iter_mut().enumerate().take(64 / M) {
-        for i in 0..M {
-            match shared_exponent(scales.0[block * M + i] >> (8 * byte)) {
-                None => nans |= 1 << i,
-                Some(exponent) => powers[i] = exponent,
+/// The powers of two that an operand's blocks of 32 elements along K share, by block, then row (or column).
+struct Scales<const M: usize> {
+    powers: [[i32; M]; 4],
+    /// The least and the largest.
+    range: (i32, i32),
+    /// The rows (or columns) that have a NaN among them.
+    nans: u64,
+}
+
+impl<const M: usize> Scales<M> {
+    #[inline(always)]
+    fn none() -> Scales<M> {
+        Scales { powers: [[0; M]; 4], range: (0, 0), nans: 0 }
+    }
+
+    #[inline(always)]
+    fn of(scales: &Row, byte: u32) -> Scales<M> {
+        let mut out = Scales::none();
+        for (block, powers) in out.powers.iter_mut().enumerate().take(64 / M) {
+            for i in 0..M {
+                match shared_exponent(scales.0[block * M + i] >> (8 * byte)) {
+                    None => out.nans |= 1 << i,
+                    Some(exponent) => powers[i] = exponent,
+                }
+                out.range = (out.range.0.min(powers[i]), out.range.1.max(powers[i]));
             }
-            furthest = furthest.max(powers[i].abs());
+        }
+        out
+    }
+
+    #[inline(always)]
+    fn are_near(&self) -> bool {
+        self.range.0 >= -MOST_SCALED && self.range.1 <= MOST_SCALED
+    }
+
+    /// Multiplies values, if these stay exact; `exponents` is told the powers of each block, and which k it has.
+    #[inline(always)]
+    fn multiply(&self, side: &mut Side, mut exponents: impl FnMut(Range<usize>, &[i32; M])) {
+        for (block, powers) in self.powers.iter().enumerate().take(64 / M) {
+            let ks = 32 * block..32 * (block + 1);
+            exponents(ks.clone(), powers);
+            if self.are_near() {
+                side.scale(ks, powers);
+            }
         }
     }
-    let narrow = furthest <= MOST_SCALED;
-    if !narrow {
-        // By the exponents that they have now.
-        side.significands();
-    }
-    for (block, powers) in powers.iter().enumerate().take(64 / M) {
-        side.scale(32 * block..32 * (block + 1), powers, narrow);
-    }
-    nans
 }
 
 impl<const M: usize, const SCALED: bool> Semantics for Mixed<M, SCALED> {
@@ -80,36 +108,63 @@ impl<const M: usize, const SCALED: bool> Semantics for Mixed<M, SCALED> {
         {
             return w.fault(FaultKind::Unsupported, "a matrix operation on a format that does not exist".to_string());
         }
-        let (mut a_nans, mut b_nans) = (0, 0);
+        let (mut a_scales, mut b_scales) = (Scales::<M>::none(), Scales::<M>::none());
         if SCALED {
             let byte = |k| u32::from(mods.op_sel(k)) | u32::from(mods.op_sel_hi(k)) << 1;
-            a_nans = scale::<M>(&mut a, w.row(op.imm2 as u16), byte(0));
-            b_nans = scale::<M>(&mut b, w.row((op.imm2 >> 16) as u16), byte(1));
+            a_scales = Scales::of(w.row(op.imm2 as u16), byte(0));
+            b_scales = Scales::of(w.row((op.imm2 >> 16) as u16), byte(1));
         }
-        let sides = Sides { a: &mut a, b: &mut b };
-        let mut product = Scaled { op: *op, sides, a_nans, b_nans };
+        let mut codes = (Codes::of::<M>(&a), Codes::of::<M>(&b));
+        codes.0.note_scales(a_scales.range);
+        codes.1.note_scales(b_scales.range);
+        let are_near = a_scales.are_near() && b_scales.are_near();
+        if are_near && suits::<M, 1>(w, op, &codes.0.factors(&a), &codes.1.factors(&b)) {
+            if SCALED {
+                a_scales.multiply(&mut a, |ks, powers| codes.0.scale(ks, powers));
+                b_scales.multiply(&mut b, |ks, powers| codes.1.scale(ks, powers));
+            }
+            add_aligned::<TwoSums, M, 1>(w, op, codes.0.factors(&a), codes.1.factors(&b), 2048 / M);
+            set_nans(w, op, &a_scales, &b_scales);
+            return Flow::Next;
+        }
+        let (mut a_parts, mut b_parts) = (Parts::new(), Parts::new());
+        a_parts.take(&a);
+        b_parts.take(&b);
+        a_scales.multiply(&mut a, |ks, powers| a_parts.scale(ks, powers));
+        b_scales.multiply(&mut b, |ks, powers| b_parts.scale(ks, powers));
+        let mut product = Exact { op: *op, a: a_parts.view(&a), b: b_parts.view(&b) };
         rows::<M, 1>(w, op.dst, op.src[2], &mut product);
+        set_nans(w, op, &a_scales, &b_scales);
         Flow::Next
     }
 }
 
-struct Scaled<'a> {
-    op: Op,
-    sides: Sides<'a, PER_LANE>,
-    /// Rows and columns that are NaNs by their scales.
-    a_nans: u64,
-    b_nans: u64,
-}
-
-impl<const M: usize> Product<M> for Scaled<'_> {
-    #[inline(always)]
-    fn add(&mut self, _block: usize, row: usize, c: &mut [u32; M]) {
-        let at = Span { a: row, b: 0, k: 2048 / M, step: M };
-        self.sides.add::<TwoSums, M>(&self.op, at, c);
-        for (j, c) in c.iter_mut().enumerate() {
-            if self.a_nans >> row & 1 != 0 || self.b_nans >> j & 1 != 0 {
+/// NaNs in the rows and columns of those scales that are.
+#[inline(always)]
+fn set_nans<const M: usize>(w: &mut Wave, op: &Op, a: &Scales<M>, b: &Scales<M>) {
+    if a.nans | b.nans == 0 {
+        return;
+    }
+    for row in 0..M {
+        let (register, lane) = result_row(M, 0, row);
+        for (j, c) in w.rows[usize::from(op.dst) + register].0[lane..lane + M].iter_mut().enumerate() {
+            if a.nans >> row & 1 != 0 || b.nans >> j & 1 != 0 {
                 *c = NAN;
             }
         }
+    }
+}
+
+struct Exact<'a> {
+    op: Op,
+    a: View<'a>,
+    b: View<'a>,
+}
+
+impl<const M: usize> Product<M> for Exact<'_> {
+    #[inline(always)]
+    fn add(&mut self, _block: usize, row: usize, c: &mut [u32; M]) {
+        let at = Span { a: row, b: 0, k: 2048 / M, step: M };
+        TwoSums::add(&self.op, self.a, self.b, at, c);
     }
 }

@@ -8,9 +8,12 @@
 
 use std::marker::PhantomData;
 
-use super::dense::{Product, rows};
+use super::aligned;
+use super::codes::{Codes, Factors};
+use super::dense::{Product, result_registers, rows};
+use super::side::{Parts, Side, View};
 use super::sum::{Rule, Span};
-use super::types::{Element, Side, View};
+use super::types::Element;
 use crate::op::{Flow, Op, RawMods, Semantics};
 use crate::wave::{Row, Wave};
 
@@ -117,45 +120,90 @@ impl<A: Element, B: Element, R: Rule, L: Layout, const M: usize, const PER_LANE:
         let (a_rows, b_rows) = (&w.rows[usize::from(op.src[0])..], &w.rows[usize::from(op.src[1])..]);
         a.load::<A, M>(op, a_rows, 0, |lane, e| a_place[e][lane / M] * M);
         b.load::<B, M>(op, b_rows, 0, |lane, e| b_place[e][lane / M] * M);
-        a.split::<A>(op);
-        b.split::<B>(op);
-        a.significands();
-        b.significands();
-        let (a, b) = (a.view(), b.view());
-        let mut met = Side::<PER_LANE>::new();
-        (met.fraction, met.special, met.narrow) = (b.fraction, b.special, b.narrow);
-        let mut product = Picked::<R, L, M, PER_LANE> { op: *op, a, b, met, index, rule: PhantomData };
+        if R::IS_ALIGNED {
+            let codes = (Codes::of::<M>(&a), Codes::of::<M>(&b));
+            let (a, b) = (codes.0.factors(&a), codes.1.factors(&b));
+            if aligned::suits(&a, &b, &w.rows[usize::from(op.dst)..][..result_registers(M, 1)]) {
+                let mut product = Fast::<R, L, M, PER_LANE> { a, b, index, rule: PhantomData };
+                rows::<M, 1>(w, op.dst, op.dst, &mut product);
+                return Flow::Next;
+            }
+        }
+        let (mut a_parts, mut b_parts) = (Parts::new(), Parts::new());
+        if A::INTEGER {
+            a_parts.take_integers(&a);
+            b_parts.take_integers(&b);
+        } else {
+            a_parts.take(&a);
+            b_parts.take(&b);
+        }
+        let (a, b) = (a_parts.view(&a), b_parts.view(&b));
+        let mut met = Side::new();
+        (met.fraction, met.least) = (b.fraction, 0);
+        let met = (met, Parts::new());
+        let mut product = Exact::<R, L, M, PER_LANE> { op: *op, a, b, met, index, rule: PhantomData };
         rows::<M, 1>(w, op.dst, op.dst, &mut product);
         Flow::Next
     }
 }
 
-struct Picked<'a, R, L, const M: usize, const PER_LANE: usize> {
-    op: Op,
-    a: View<'a>,
-    b: View<'a>,
-    /// The rows of B that a row of A meets.
-    met: Side<PER_LANE>,
+/// The rows of B that the stored elements of a row of A meet.
+pub struct Picks {
+    pub rows: [u8; 64],
+    /// How many there are.
+    pub stored: usize,
+}
+
+impl Picks {
+    #[inline(always)]
+    fn of<L: Layout>(index: &Row, m: usize, per_lane: usize, row: usize) -> Picks {
+        let groups = 64 / m;
+        let mut picks = Picks { rows: [0; 64], stored: per_lane * groups };
+        for q in 0..picks.stored / 2 {
+            let (group, nibble) = L::index(groups, per_lane, q);
+            let places = index.0[group * m + row] >> (4 * nibble);
+            for half in 0..2 {
+                picks.rows[2 * q + half] = (4 * q + (places >> (2 * half) & 3) as usize) as u8;
+            }
+        }
+        picks
+    }
+}
+
+struct Fast<'a, R, L, const M: usize, const PER_LANE: usize> {
+    a: Factors<'a>,
+    b: Factors<'a>,
     index: Row,
     rule: PhantomData<(R, L)>,
 }
 
-impl<R: Rule, L: Layout, const M: usize, const PER_LANE: usize> Product<M> for Picked<'_, R, L, M, PER_LANE> {
+impl<R: Rule, L: Layout, const M: usize, const PER_LANE: usize> Product<M> for Fast<'_, R, L, M, PER_LANE> {
     #[inline(always)]
     fn add(&mut self, _block: usize, row: usize, c: &mut [u32; M]) {
-        let groups = 64 / M;
-        let stored = PER_LANE * groups;
-        for q in 0..stored / 2 {
-            let (group, nibble) = L::index(groups, PER_LANE, q);
-            let places = self.index.0[group * M + row] >> (4 * nibble);
-            for half in 0..2 {
-                let k = 4 * q + (places >> (2 * half) & 3) as usize;
-                self.met.copy((2 * q + half) * M, self.b, k * M, M);
-            }
+        let picks = Picks::of::<L>(&self.index, M, PER_LANE, row);
+        R::add_picked::<M>(self.a, row, self.b, &picks, c);
+    }
+}
+
+struct Exact<'a, R, L, const M: usize, const PER_LANE: usize> {
+    op: Op,
+    a: View<'a>,
+    b: View<'a>,
+    /// The rows of B that a row of A meets.
+    met: (Side<PER_LANE>, Parts<PER_LANE>),
+    index: Row,
+    rule: PhantomData<(R, L)>,
+}
+
+impl<R: Rule, L: Layout, const M: usize, const PER_LANE: usize> Product<M> for Exact<'_, R, L, M, PER_LANE> {
+    #[inline(always)]
+    fn add(&mut self, _block: usize, row: usize, c: &mut [u32; M]) {
+        let picks = Picks::of::<L>(&self.index, M, PER_LANE, row);
+        let (values, parts) = &mut self.met;
+        for (s, &k) in picks.rows[..picks.stored].iter().enumerate() {
+            parts.copy(values, s * M, self.b, usize::from(k) * M, M);
         }
-        let at = Span { a: row, b: 0, k: stored, step: M };
-        if !R::add_fast(self.a, self.met.view(), at, c) {
-            R::add(&self.op, self.a, self.met.view(), at, c);
-        }
+        let at = Span { a: row, b: 0, k: picks.stored, step: M };
+        R::add(&self.op, self.a, parts.view(values), at, c);
     }
 }

@@ -7,10 +7,13 @@
 //! 0x7fc00000.
 
 use super::aligned;
-use super::types::{View, ZERO};
+use super::codes::Factors;
+use super::side::{View, ZERO};
+use super::sparse::Picks;
 use crate::fp::soft;
 use crate::mode::Round;
 use crate::op::{Level, Op, OpFlags, level};
+use crate::wave::Row;
 
 /// The NaN of matrix operations.
 pub const NAN: u32 = 0x7fc0_0000;
@@ -29,11 +32,14 @@ pub struct Span {
 pub trait Rule {
     /// It works on significands and exponents; else on values, without denormals since CDNA2.
     const IN_PARTS: bool = true;
-    /// The same by vectors, where that is possible: whether it was. Of elements it needs values and exponents.
+    /// There is a form for vectors.
+    const IS_ALIGNED: bool = false;
+    /// Adds `k` products to each of a block's results, in their registers, if [`aligned::suits`] says that it can.
     #[inline(always)]
-    fn add_fast<const M: usize>(_a: View, _b: View, _at: Span, _c: &mut [u32; M]) -> bool {
-        false
-    }
+    fn add_aligned<const M: usize>(_a: Factors, _b: Factors, _k: usize, _c: &mut [Row]) {}
+    /// The same for a row of A and the rows of B that are picked.
+    #[inline(always)]
+    fn add_picked<const M: usize>(_a: Factors, _row: usize, _b: Factors, _picks: &Picks, _c: &mut [u32; M]) {}
     fn add<const M: usize>(op: &Op, a: View, b: View, at: Span, c: &mut [u32; M]);
 }
 
@@ -301,9 +307,14 @@ fn not_finite<const M: usize>(c: &[u32; M]) -> bool {
 }
 
 impl<const GROUP: usize> Rule for Aligned<GROUP> {
+    const IS_ALIGNED: bool = true;
     #[inline(always)]
-    fn add_fast<const M: usize>(a: View, b: View, at: Span, c: &mut [u32; M]) -> bool {
-        aligned::add::<M, GROUP, 1>(a, b, at, c)
+    fn add_aligned<const M: usize>(a: Factors, b: Factors, k: usize, c: &mut [Row]) {
+        aligned::add::<M, GROUP, 1>(a, b, k, c);
+    }
+    #[inline(always)]
+    fn add_picked<const M: usize>(a: Factors, row: usize, b: Factors, picks: &Picks, c: &mut [u32; M]) {
+        aligned::add_picked::<M, GROUP, 1>(a, row, b, picks, c);
     }
     #[inline(always)]
     fn add<const M: usize>(_op: &Op, a: View, b: View, at: Span, c: &mut [u32; M]) {
@@ -324,9 +335,14 @@ impl<const GROUP: usize> Rule for Aligned<GROUP> {
 }
 
 impl Rule for TwoSums {
+    const IS_ALIGNED: bool = true;
     #[inline(always)]
-    fn add_fast<const M: usize>(a: View, b: View, at: Span, c: &mut [u32; M]) -> bool {
-        aligned::add::<M, 16, 2>(a, b, at, c)
+    fn add_aligned<const M: usize>(a: Factors, b: Factors, k: usize, c: &mut [Row]) {
+        aligned::add::<M, 16, 2>(a, b, k, c);
+    }
+    #[inline(always)]
+    fn add_picked<const M: usize>(a: Factors, row: usize, b: Factors, picks: &Picks, c: &mut [u32; M]) {
+        aligned::add_picked::<M, 16, 2>(a, row, b, picks, c);
     }
     #[inline(always)]
     fn add<const M: usize>(_op: &Op, a: View, b: View, at: Span, c: &mut [u32; M]) {

@@ -2,9 +2,13 @@
 
 use std::arch::is_x86_feature_detected;
 
-use super::aligned;
+use super::aligned::{self, vectors};
+use super::codes::{self, Codes};
+use super::lanes::{by_avx2, by_avx512};
+use super::side::{Parts, Side};
+use super::sparse::Picks;
 use super::sum::{Aligned, Rule, Span, TwoSums};
-use super::types::{Bf8, Bf16, Element, F16, Fp8, Side, Xf32};
+use super::types::{Bf8, Bf16, Element, F16, Fp8, Xf32};
 use crate::op::Op;
 use crate::wave::Row;
 
@@ -30,10 +34,12 @@ enum Kind {
     Any,
     /// Zeros, denormals, the largest, and powers of two.
     Ends,
+    /// As large and as small as they may be for vectors, or nearly.
+    Far,
     /// Products that nearly cancel each other and the accumulator.
     Cancelling,
 }
-const KINDS: [Kind; 4] = [Kind::Ordinary, Kind::Any, Kind::Ends, Kind::Cancelling];
+const KINDS: [Kind; 5] = [Kind::Ordinary, Kind::Any, Kind::Ends, Kind::Far, Kind::Cancelling];
 
 /// A code with `exponent` bits above `fraction` bits, and a sign.
 fn code(random: &mut Random, kind: Kind, exponent: u32, fraction: u32) -> u32 {
@@ -53,6 +59,8 @@ fn code(random: &mut Random, kind: Kind, exponent: u32, fraction: u32) -> u32 {
             3 => 1 << fraction,
             _ => (random.next() % most) << fraction,
         },
+        // Of a matrix most products are neither the least nor the largest.
+        Kind::Far => (middle - 36.min(middle - 1) + random.next() % (2 * 36.min(middle - 1) + 2)) << fraction | bits,
         Kind::Cancelling => middle << fraction | bits & 1,
     }
 }
@@ -65,12 +73,33 @@ fn accumulator(random: &mut Random, kind: Kind) -> u32 {
         (Kind::Ends, 2) => 0x7f7f_ffff,
         (Kind::Ends | Kind::Any, 3) => 0x7f80_0000 | x & 0x8000_0000 | x & 0x10,
         (Kind::Ends | Kind::Any, _) => x,
+        (Kind::Far, 1) => 30 << 23,
+        (Kind::Far, _) => (30 + x % 217) << 23 | x & 0x807f_ffff,
         (Kind::Cancelling, 4..) => (0x3f80_0000 + (x >> 30 << 23)) | x & 0x8000_0003,
         _ => (100 + x % 40) << 23 | x & 0x807f_ffff,
     }
 }
 
-/// Compares the rows of a product, and gives how many there were and how many could be done by vectors.
+/// The operand's elements in registers, of `kind`.
+fn registers<E: Element>(random: &mut Random, kind: Kind, per_lane: usize, exponent: u32, fraction: u32) -> Vec<Row> {
+    let mut rows = vec![Row::ZERO; per_lane * E::BITS / 32];
+    for word in rows.iter_mut().flat_map(|row| &mut row.0) {
+        for at in (0..32).step_by(E::BITS) {
+            // Those of 32 bits have more fraction bits than count.
+            let low = if E::BITS == 32 { random.next() & 0x1fff } else { 0 };
+            let bits = code(random, kind, exponent, fraction);
+            *word |= if E::BITS == 32 { bits << 13 | low } else { bits << at };
+        }
+    }
+    rows
+}
+
+/// The lane and the register of an element of a result.
+fn home<const M: usize>(row: usize, column: usize) -> (usize, usize) {
+    if M == 32 { (row / 8 * 4 + row % 4, 32 * (row / 4 % 2) + column) } else { (row % 4, row / 4 * 16 + column) }
+}
+
+/// Compares products of matrices, and gives how many there were and how many could be done by vectors.
 fn compare<E: Element, R: Rule, const M: usize, const PER_LANE: usize, const GROUP: usize, const SUMS: usize>(
     exponent: u32,
     fraction: u32,
@@ -78,57 +107,90 @@ fn compare<E: Element, R: Rule, const M: usize, const PER_LANE: usize, const GRO
 ) -> (usize, usize) {
     let op = Op::NOTHING;
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ (M * PER_LANE) as u64);
-    let (mut all, mut fast) = (0, 0);
+    let mut fast = 0;
     for round in 0..rounds {
         let kind = KINDS[round % KINDS.len()];
+        // All kinds of elements with accumulators that vectors add to.
+        let of_c = if round / KINDS.len() % 2 == 0 { kind } else { Kind::Far };
+        let k = PER_LANE * 64 / M;
         let mut side = || {
-            let mut rows = vec![Row::ZERO; PER_LANE * E::BITS / 32];
-            for row in &mut rows {
-                for word in &mut row.0 {
-                    for at in (0..32).step_by(E::BITS) {
-                        // Those of 32 bits have more fraction bits than count.
-                        let low = if E::BITS == 32 { random.next() & 0x1fff } else { 0 };
-                        let bits = code(&mut random, kind, exponent, fraction);
-                        *word |= if E::BITS == 32 { bits << 13 | low } else { bits << at };
-                    }
-                }
-            }
+            let rows = registers::<E>(&mut random, kind, PER_LANE, exponent, fraction);
             let mut side = Side::<PER_LANE>::new();
             side.load::<E, M>(&op, &rows, 0, |lane, e| (lane / M * PER_LANE + e) * M);
-            side.split::<E>(&op);
-            side.significands();
             side
         };
         let (a, b) = (side(), side());
+        let (mut a_parts, mut b_parts) = (Parts::new(), Parts::new());
+        a_parts.take(&a);
+        b_parts.take(&b);
+        let c: Vec<Row> =
+            (0..M * M / 64).map(|_| Row(std::array::from_fn(|_| accumulator(&mut random, of_c)))).collect();
+        let (mut want, mut picked, mut all_picks) = (c.clone(), c.clone(), Vec::new());
         for row in 0..M {
-            let c: [u32; M] = std::array::from_fn(|_| accumulator(&mut random, kind));
-            let at = Span { a: row, b: 0, k: PER_LANE * 64 / M, step: M };
-            let mut want = c;
-            R::add(&op, a.view(), b.view(), at, &mut want);
-            for wide in [false, true] {
-                let has = if wide { is_x86_feature_detected!("avx512dq") } else { is_x86_feature_detected!("avx2") };
-                if !has || a.special || b.special || !a.narrow || !b.narrow {
-                    continue;
-                }
-                let mut got = c;
-                // SAFETY: the processor has the vectors.
-                let done = unsafe {
-                    if wide {
-                        aligned::wide::<M, GROUP, SUMS>(a.view(), b.view(), at, &mut got)
-                    } else {
-                        aligned::narrow::<M, GROUP, SUMS>(a.view(), b.view(), at, &mut got)
-                    }
-                };
-                assert!(done || got == c, "{kind:?} changed");
-                if done {
-                    assert_eq!(got.map(Hex), want.map(Hex), "{kind:?} row {row}, accumulators {:x?}", c);
-                }
-                fast += usize::from(done);
+            let part = |rows: &[Row]| -> [u32; M] {
+                std::array::from_fn(|j| rows[home::<M>(row, j).0].0[home::<M>(row, j).1])
+            };
+            let set = |rows: &mut [Row], sums: [u32; M]| {
+                (0..M).for_each(|j| rows[home::<M>(row, j).0].0[home::<M>(row, j).1] = sums[j]);
+            };
+            let mut sums = part(&want);
+            R::add(&op, a_parts.view(&a), b_parts.view(&b), Span { a: row, b: 0, k, step: M }, &mut sums);
+            set(&mut want, sums);
+            // The first of A's elements, whole groups of them or four, with rows of B out of order.
+            let stored = if k / 2 < GROUP { k / 2 / 4 * 4 % 8 } else { k / 2 / GROUP * GROUP };
+            let mut picks = Picks { rows: [0; 64], stored };
+            let (mut met, mut met_parts) = (Side::<PER_LANE>::new(), Parts::<PER_LANE>::new());
+            (met.fraction, met.least) = (b.fraction, b.least);
+            for s in 0..stored {
+                let from = 2 * s + (random.next() % 2) as usize;
+                picks.rows[s] = from as u8;
+                met_parts.copy(&mut met, s * M, b_parts.view(&b), from * M, M);
             }
-            all += 1;
+            let mut sums = part(&picked);
+            R::add(&op, a_parts.view(&a), met_parts.view(&met), Span { a: row, b: 0, k: stored, step: M }, &mut sums);
+            set(&mut picked, sums);
+            all_picks.push(picks);
+        }
+        for wide in [false, true] {
+            let has = if wide { is_x86_feature_detected!("avx512dq") } else { is_x86_feature_detected!("avx2") };
+            if !has {
+                continue;
+            }
+            let (mut a_codes, mut b_codes) = (Codes::new(), Codes::new());
+            let of_a = codes::vectors::Take::<PER_LANE, M> { side: &a, code: &mut a_codes.code };
+            let of_b = codes::vectors::Take::<PER_LANE, M> { side: &b, code: &mut b_codes.code };
+            // SAFETY: the processor has the vectors.
+            (a_codes.exponents, b_codes.exponents) =
+                unsafe { if wide { (by_avx512(of_a), by_avx512(of_b)) } else { (by_avx2(of_a), by_avx2(of_b)) } };
+            let (a, b) = (a_codes.factors(&a), b_codes.factors(&b));
+            // SAFETY: likewise.
+            let is_moderate =
+                unsafe { if wide { by_avx512(vectors::AreModerate(&c)) } else { by_avx2(vectors::AreModerate(&c)) } };
+            if !is_moderate || !aligned::are_moderate(&a, &b) {
+                continue;
+            }
+            fast += 1;
+            let mut got = c.clone();
+            let block = vectors::Block::<M, GROUP, SUMS> { a, b, k, c: &mut got };
+            // SAFETY: likewise.
+            unsafe { if wide { by_avx512(block) } else { by_avx2(block) } };
+            let mut got_picked = c.clone();
+            for row in 0..M {
+                let (register, lane) = home::<M>(row, 0);
+                let c = got_picked[register].0[lane..].first_chunk_mut().expect("a row");
+                let one = vectors::Picked::<M, GROUP, SUMS> { a, row, b, picks: &all_picks[row], c };
+                // SAFETY: likewise.
+                unsafe { if wide { by_avx512(one) } else { by_avx2(one) } };
+            }
+            for (got, want) in [(got, &want), (got_picked, &picked)] {
+                for (register, (got, want)) in got.iter().zip(want).enumerate() {
+                    let before = c[register].0.map(Hex);
+                    assert_eq!(got.0.map(Hex), want.0.map(Hex), "{kind:?}, register {register}, before {before:x?}");
+                }
+            }
         }
     }
-    (all, fast)
+    (rounds, fast)
 }
 
 #[derive(PartialEq)]
@@ -141,11 +203,12 @@ impl std::fmt::Debug for Hex {
 
 #[test]
 fn vectors_sum_as_lanes_do() {
-    let rounds = std::env::var("LUTHIER_MATRIX_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(40);
+    let rounds = std::env::var("LUTHIER_MATRIX_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(50);
     let done = [
         compare::<F16, Aligned<8>, 32, 4, 8, 1>(5, 10, rounds),
         compare::<F16, Aligned<8>, 16, 4, 8, 1>(5, 10, rounds),
         compare::<F16, Aligned<8>, 32, 2, 8, 1>(5, 10, rounds),
+        compare::<Xf32, Aligned<8>, 32, 4, 8, 1>(8, 10, rounds),
         compare::<F16, Aligned<8>, 16, 8, 8, 1>(5, 10, rounds),
         compare::<Bf16, Aligned<8>, 32, 4, 8, 1>(8, 7, rounds),
         compare::<Bf16, Aligned<8>, 16, 8, 8, 1>(8, 7, rounds),
