@@ -4,13 +4,19 @@
 //! with the power of two that makes the place of the sum's last bit that of one. What is cut off is then what a conversion to
 //! whole numbers cuts off, and the sum is a whole number of 29 bits at most, which the host rounds to f32.
 //!
-//! Infinities, NaNs, and numbers so large or so small that a power of two or a result would be no normal f32 are left to the
-//! other form; so are results of 16 bits.
+//! Of bf16 results the lower half is cut off each f32. Those of f16 are rounded once: the sum becomes an f32 whose last bit is
+//! set if something was cut off, which leaves enough bits behind those of an f16 to tell how that is rounded.
+//!
+//! Infinities, NaNs, and numbers so large or so small that a power of two or a result would be no normal f32, or an f16
+//! infinite, are left to the other form.
+
+use std::marker::PhantomData;
 
 use super::rdna::{Bits, Elements, ROWS, Rows};
 use super::wmma::SIZE;
 use crate::fp::dot::{BELOW_PRODUCT, Factor, Unit};
-use crate::op::{Level, level};
+
+pub(super) use super::held::Held;
 
 /// The products of rows of A with the rows of B that `met` names are added to those rows of `c`, `N` in a step, in groups of
 /// `GROUP`. Gives false, and changes nothing, where it cannot.
@@ -19,6 +25,7 @@ pub(super) fn add<
     U: Unit,
     A: Factor,
     B: Factor,
+    R: Held,
     const KA: usize,
     const KB: usize,
     const GROUP: usize,
@@ -31,109 +38,117 @@ pub(super) fn add<
     c: &mut Bits,
 ) -> bool {
     #[cfg(target_arch = "x86_64")]
-    match level() {
-        // SAFETY: the processor has these features.
-        Level::Avx512 => return unsafe { wide::<U, A, B, KA, KB, GROUP, N>(a, b, rows, met, c) },
-        // SAFETY: likewise.
-        Level::Avx2 => return unsafe { narrow::<U, A, B, KA, KB, GROUP, N>(a, b, rows, met, c) },
-        Level::Base => {}
-    }
-    false
+    let done = {
+        let job = vectors::All::<U, A, B, R, _, KA, KB, GROUP, N> { a, b, rows, met, c, types: PhantomData };
+        super::lanes::by_widest(job) == Some(true)
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let done = false;
+    #[cfg(test)]
+    COUNTS.with(|counts| {
+        let (asked, by_vectors) = counts.get();
+        counts.set((asked + 1, by_vectors + usize::from(done)));
+    });
+    done
 }
 
-/// The function of a level.
-macro_rules! at_level {
-    ($name:ident, $lanes:ident, $features:literal) => {
-        #[cfg(target_arch = "x86_64")]
-        #[target_feature(enable = $features)]
-        fn $name<
-            U: Unit,
-            A: Factor,
-            B: Factor,
-            const KA: usize,
-            const KB: usize,
-            const GROUP: usize,
-            const N: usize,
-        >(
-            a: &Elements<KA>,
-            b: &Elements<KB>,
-            rows: Rows,
-            met: impl Fn(usize, usize) -> usize,
-            c: &mut Bits,
-        ) -> bool {
-            // SAFETY: the processor has the features.
-            unsafe { vectors::all::<super::lanes::$lanes, U, A, B, KA, KB, GROUP, N>(a, b, rows, met, c) }
-        }
-    };
+#[cfg(test)]
+thread_local! {
+    /// How many products this thread has asked for, and how many of them vectors have made.
+    pub(super) static COUNTS: std::cell::Cell<(usize, usize)> = const { std::cell::Cell::new((0, 0)) };
 }
-at_level!(wide, Avx512, "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl");
-at_level!(narrow, Avx2, "avx2,fma");
 
 #[cfg(target_arch = "x86_64")]
 mod vectors {
-    use super::super::lanes::Lanes;
-    use super::{BELOW_PRODUCT, Bits, Elements, Factor, ROWS, Rows, SIZE, Unit};
+    use super::super::lanes::{Job, Lanes};
+    use super::{BELOW_PRODUCT, Bits, Elements, Factor, Held, PhantomData, ROWS, Rows, SIZE, Unit};
     use std::mem::MaybeUninit;
 
     /// Elements other than zero have exponents of at most this, up or down.
     const FURTHEST: i32 = 35;
     /// The least and the largest accumulator. Sums of 32 products do not leave the range of normal numbers.
     const ACCUMULATORS: (i32, i32) = (30 << 23, 200 << 23);
+    /// The largest f16, as f32.
+    const LARGEST_HALF: i32 = 0x477f_e000;
     /// What a place counts from, so that an accumulator's is the exponent that its f32 has.
     const BIAS: i32 = 127 + 26;
     /// What is added to the places of left factors, so that sums are places of products.
     const LEFT: i32 = BIAS - BELOW_PRODUCT;
     /// The place of an accumulator that is zero, where all products are: so low that the sum's unit is zero.
     const LOWEST: i32 = 26;
+    /// The least place of a sum that becomes an f16, that of 2^-14.
+    const LOWEST_OF_HALVES: i32 = 127 - 14;
+    /// Where the place of a sum that becomes an f16 is not above this, that of 2^-14, a unit remains of a negative accumulator
+    /// that is less than one.
+    const KEEPS: i32 = BIAS - 14;
     /// A zero's part of a product's place: less than any other. (No sum of two of these, or of one and another place, gives
     /// the exponent of an infinity.)
     const NOTHING: i32 = -400;
 
     const MAGNITUDE: i32 = i32::MAX;
     const ONE: i32 = 0x3f80_0000;
-    /// The exponents of a power of two and of its reciprocal add up to this.
-    const RECIPROCAL: i32 = 254 << 23;
 
-    /// # Safety
-    /// The processor has what `L` is named for.
-    #[inline(always)]
-    pub unsafe fn all<
-        L: Lanes,
+    /// What [`super::add`] does.
+    pub struct All<'a, U, A, B, R, M, const KA: usize, const KB: usize, const GROUP: usize, const N: usize> {
+        pub a: &'a Elements<'a, KA>,
+        pub b: &'a Elements<'a, KB>,
+        pub rows: Rows,
+        pub met: M,
+        pub c: &'a mut Bits,
+        pub types: PhantomData<(U, A, B, R)>,
+    }
+
+    impl<
         U: Unit,
         A: Factor,
         B: Factor,
+        R: Held,
+        M: Fn(usize, usize) -> usize,
         const KA: usize,
         const KB: usize,
         const GROUP: usize,
         const N: usize,
-    >(
-        a: &Elements<KA>,
-        b: &Elements<KB>,
-        rows: Rows,
-        met: impl Fn(usize, usize) -> usize,
-        c: &mut Bits,
-    ) -> bool {
-        // To clear this room would take longer than to fill it.
-        let (mut left, mut right) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        // SAFETY: as the caller says; `c` has rows of `SIZE` numbers.
-        unsafe {
-            let mut sizes = Sizes::<L>::none();
-            for row in c.iter() {
-                for column in (0..SIZE).step_by(L::N) {
-                    let c = L::load_int(row.as_ptr().add(column).cast());
-                    sizes.note(L::and(c, L::all_int(MAGNITUDE)), ACCUMULATORS.0);
+    > Job for All<'_, U, A, B, R, M, KA, KB, GROUP, N>
+    {
+        type Result = bool;
+        #[inline(always)]
+        unsafe fn run<L: Lanes>(self) -> bool {
+            // To clear this room would take longer than to fill it.
+            let (mut left, mut right) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+            // SAFETY: as the caller says; `c` has rows of `SIZE` numbers.
+            unsafe {
+                let mut sizes = Sizes::<L>::none();
+                let mut sums = [[0; SIZE]; SIZE];
+                for row in 0..SIZE {
+                    for column in (0..SIZE).step_by(L::N) {
+                        let c = R::read::<L>(L::load_int(self.c[row].as_ptr().add(column).cast()));
+                        sizes.note(L::and(L::as_int(c), L::all_int(MAGNITUDE)), ACCUMULATORS.0);
+                        L::store(sums[row].as_mut_ptr().add(column), c);
+                    }
+                }
+                if !sizes.are_within(ACCUMULATORS) {
+                    return false;
+                }
+                let Some(a) = Numbers::take::<L, U, A>(&mut left, self.a, LEFT) else { return false };
+                let Some(b) = Numbers::take::<L, U, B>(&mut right, self.b, 0) else { return false };
+                let mut largest = L::all_int(0);
+                for first in self.rows.groups() {
+                    let rows = self.rows.group(first);
+                    let seen = side_by_side::<L, U, R, KA, KB, GROUP, N>(a, b, rows, &self.met, &mut sums);
+                    largest = L::max(largest, seen);
+                }
+                if R::IS_HALF && L::any_more(largest, L::all_int(LARGEST_HALF)) {
+                    return false;
+                }
+                for row in 0..SIZE {
+                    for column in (0..SIZE).step_by(L::N) {
+                        let code = R::code::<L>(L::load(sums[row].as_ptr().add(column).cast()));
+                        L::store_int(self.c[row].as_mut_ptr().add(column).cast(), code);
+                    }
                 }
             }
-            if !sizes.are_within(ACCUMULATORS) {
-                return false;
-            }
-            let Some(a) = Numbers::take::<L, U, A>(&mut left, a, LEFT) else { return false };
-            let Some(b) = Numbers::take::<L, U, B>(&mut right, b, 0) else { return false };
-            for first in rows.groups() {
-                side_by_side::<L, U, KA, KB, GROUP, N>(a, b, rows.group(first), &met, c);
-            }
+            true
         }
-        true
     }
 
     /// The magnitudes of numbers, as whole numbers.
@@ -226,17 +241,26 @@ mod vectors {
         }
     }
 
-    /// Some rows of the result.
+    /// Some rows of the result. Gives the largest magnitude of all sums, if those are f16.
     #[inline(always)]
-    unsafe fn side_by_side<L: Lanes, U: Unit, const KA: usize, const KB: usize, const GROUP: usize, const N: usize>(
+    unsafe fn side_by_side<
+        L: Lanes,
+        U: Unit,
+        R: Held,
+        const KA: usize,
+        const KB: usize,
+        const GROUP: usize,
+        const N: usize,
+    >(
         a: &Numbers<KA>,
         b: &Numbers<KB>,
         rows: [usize; ROWS],
         met: impl Fn(usize, usize) -> usize,
         c: &mut Bits,
-    ) {
+    ) -> L::Int {
         // SAFETY: the caller has looked at the processor; `column + L::N` is at most `SIZE`, the length of a row.
         unsafe {
+            let mut largest = L::all_int(0);
             for column in (0..SIZE).step_by(L::N) {
                 let mut sums = [L::all(0.0); ROWS];
                 for r in 0..ROWS {
@@ -250,16 +274,20 @@ mod vectors {
                             (factors[j].a.1, factors[j].b.1) = (first + j, met(row, first + j) % KB);
                         }
                         sums[r] = if U::SIGNED {
-                            in_groups::<L, KA, KB, GROUP, N>(factors, sums[r])
+                            in_groups::<L, R, KA, KB, GROUP, N>(factors, sums[r])
                         } else {
-                            complemented::<L, KA, KB, N>(factors, sums[r])
+                            complemented::<L, R, KA, KB, N>(factors, sums[r])
                         };
+                        if R::IS_HALF {
+                            largest = L::max(largest, L::and(L::as_int(sums[r]), L::all_int(MAGNITUDE)));
+                        }
                     }
                 }
                 for r in 0..ROWS {
                     L::store(c[rows[r]].as_mut_ptr().add(column), sums[r]);
                 }
             }
+            largest
         }
     }
 
@@ -320,26 +348,17 @@ mod vectors {
         unsafe { L::as_float(L::up(L::sub(L::all_int(127 + BIAS), place), 23)) }
     }
 
-    /// A sum of units as f32, where zero is not negative.
-    #[inline(always)]
-    unsafe fn rounded<L: Lanes>(sum: L::Int, units: L::Float) -> L::Float {
-        // SAFETY: as the caller says.
-        unsafe {
-            let unit = L::as_float(L::sub(L::all_int(RECIPROCAL), L::as_int(units)));
-            L::multiply_add(L::singles_of_ints(sum), unit, L::all(0.0))
-        }
-    }
-
     /// RDNA3's step.
     #[inline(always)]
-    unsafe fn complemented<L: Lanes, const KA: usize, const KB: usize, const N: usize>(
+    unsafe fn complemented<L: Lanes, R: Held, const KA: usize, const KB: usize, const N: usize>(
         factors: [Factors<KA, KB>; N],
         c: L::Float,
     ) -> L::Float {
         // SAFETY: as the caller says.
         unsafe {
             let negative = L::signs(L::as_int(c));
-            let last = L::max(L::max(coarsest::<L, KA, KB>(&factors), L::all_int(LOWEST)), place::<L>(c));
+            let least = L::all_int(if R::IS_HALF { LOWEST_OF_HALVES } else { LOWEST });
+            let last = L::max(L::max(coarsest::<L, KA, KB>(&factors), least), place::<L>(c));
             let units = units::<L>(last);
             let magnitude = L::as_float(L::and(L::as_int(c), L::all_int(MAGNITUDE)));
             let mut sum = L::whole(L::multiply(magnitude, units));
@@ -347,24 +366,31 @@ mod vectors {
                 let product = L::whole(L::multiply(factors.product::<L>(), units));
                 sum = L::add(sum, L::xor3(product, factors.negative::<L>(), negative));
             }
-            rounded::<L>(L::sub(L::xor(sum, negative), negative), units)
+            R::rounded::<L>(L::sub(L::xor(sum, negative), negative), units)
         }
     }
 
     /// RDNA4's step.
     #[inline(always)]
-    unsafe fn in_groups<L: Lanes, const KA: usize, const KB: usize, const GROUP: usize, const N: usize>(
+    unsafe fn in_groups<L: Lanes, R: Held, const KA: usize, const KB: usize, const GROUP: usize, const N: usize>(
         factors: [Factors<KA, KB>; N],
         c: L::Float,
     ) -> L::Float {
         // SAFETY: as the caller says.
         unsafe {
-            let last = L::max(coarsest::<L, KA, KB>(&factors), place::<L>(c));
+            let mut last = L::max(coarsest::<L, KA, KB>(&factors), place::<L>(c));
+            if R::IS_HALF {
+                last = L::max(last, L::all_int(LOWEST_OF_HALVES));
+            }
             let all = units::<L>(last);
             // Nothing remains of an accumulator that is less than one unit.
             let c = L::multiply(c, all);
             let magnitude = L::and(L::as_int(c), L::all_int(MAGNITUDE));
-            let mut sum = L::floor_whole(L::zero_where_less(magnitude, L::all_int(ONE), c));
+            let mut one = L::all_int(ONE);
+            if R::IS_HALF {
+                one = L::where_less(L::all_int(KEEPS), last, one, L::all_int(0));
+            }
+            let mut sum = L::floor_whole(L::zero_where_less(magnitude, one, c));
             for group in factors.as_chunks::<GROUP>().0 {
                 let own = coarsest::<L, KA, KB>(group);
                 let units = units::<L>(own);
@@ -374,7 +400,7 @@ mod vectors {
                 }
                 sum = L::add(sum, L::down_each(part, L::sub(last, own)));
             }
-            rounded::<L>(sum, all)
+            R::rounded::<L>(sum, all)
         }
     }
 }

@@ -36,6 +36,7 @@ mod dense;
 mod double;
 mod elements;
 mod fields;
+mod held;
 mod integers;
 #[cfg(target_arch = "x86_64")]
 mod lanes;

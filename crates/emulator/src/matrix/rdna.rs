@@ -11,7 +11,7 @@
 //! 16-bit elements have, and bytes (see [`super::wmma`]). Nor have the sums of `v_swmmac`, which are
 //! taken for those of WMMA with other rows of B.
 
-use super::chain;
+use super::chain::{self, Held};
 use super::layout::{self, Place, is_rdna3};
 use super::wmma::SIZE;
 use crate::fp::dot::{Factor, Parts, Rdna3, Rdna4, Result, Unit, exact, left, product, take};
@@ -175,16 +175,7 @@ impl Rows {
 
 /// The same for all rows that are asked for, by vectors where that is possible.
 #[inline(always)]
-fn add<
-    U: Unit,
-    A: Factor,
-    B: Factor,
-    R: Result,
-    const KA: usize,
-    const KB: usize,
-    const GROUP: usize,
-    const N: usize,
->(
+fn add<U: Unit, A: Factor, B: Factor, R: Held, const KA: usize, const KB: usize, const GROUP: usize, const N: usize>(
     a: &Elements<KA>,
     b: &Elements<KB>,
     rows: Rows,
@@ -192,7 +183,7 @@ fn add<
     saturates: bool,
     c: &mut Bits,
 ) {
-    if R::IS_F32 && chain::add::<U, A, B, KA, KB, GROUP, N>(a, b, rows, &met, c) {
+    if chain::add::<U, A, B, R, KA, KB, GROUP, N>(a, b, rows, &met, c) {
         return;
     }
     let a = taken::<A, KA>(a, |code| left::<A, B>(take::<U, A>(code)));
@@ -221,7 +212,7 @@ fn parts_agree(w: &Wave, op: &Op, registers: u16) -> bool {
 
 /// A * B + `c` of RDNA3.
 #[inline(always)]
-fn rdna3<T: Factor, R: Result>(w: &Wave, op: &Op, flipped: impl Fn(usize, usize) -> bool, c: &mut Bits) {
+fn rdna3<T: Factor, R: Held>(w: &Wave, op: &Op, flipped: impl Fn(usize, usize) -> bool, c: &mut Bits) {
     // As many products as there are different parts; each part has every n-th row.
     let parts = if parts_agree(w, op, 8) { 1 } else { w.lanes() as usize / SIZE };
     for part in 0..parts {
@@ -235,7 +226,7 @@ fn rdna3<T: Factor, R: Result>(w: &Wave, op: &Op, flipped: impl Fn(usize, usize)
 
 /// A * B + `c` of RDNA4.
 #[inline(always)]
-fn rdna4<A: Factor, B: Factor, R: Result, const GROUP: usize, const N: usize>(
+fn rdna4<A: Factor, B: Factor, R: Held, const GROUP: usize, const N: usize>(
     w: &Wave,
     op: &Op,
     flipped: impl Fn(usize, usize) -> bool,
@@ -249,13 +240,13 @@ fn rdna4<A: Factor, B: Factor, R: Result, const GROUP: usize, const N: usize>(
 
 /// A * B + `c`, of 16-bit elements.
 #[inline(always)]
-pub(super) fn halves<T: Factor, R: Result>(w: &Wave, op: &Op, flipped: impl Fn(usize, usize) -> bool, c: &mut Bits) {
+pub(super) fn halves<T: Factor, R: Held>(w: &Wave, op: &Op, flipped: impl Fn(usize, usize) -> bool, c: &mut Bits) {
     if is_rdna3(w) { rdna3::<T, R>(w, op, flipped, c) } else { rdna4::<T, T, R, 2, 4>(w, op, flipped, c) }
 }
 
 /// A * B + `c`, of 8-bit elements.
 #[inline(always)]
-pub(super) fn bytes<A: Factor, B: Factor, R: Result>(
+pub(super) fn bytes<A: Factor, B: Factor, R: Held>(
     w: &Wave,
     op: &Op,
     flipped: impl Fn(usize, usize) -> bool,
@@ -269,7 +260,7 @@ pub(super) const SPARSE_ROWS: usize = 2 * SIZE;
 
 /// A * B + `c` of a sparse operation, whose stored elements of A meet rows of B, by row of A.
 #[inline(always)]
-pub(super) fn sparse<A: Factor, B: Factor, R: Result, const GROUP: usize, const N: usize>(
+pub(super) fn sparse<A: Factor, B: Factor, R: Held, const GROUP: usize, const N: usize>(
     w: &Wave,
     op: &Op,
     met: impl Fn(usize, usize) -> usize,

@@ -12,10 +12,11 @@ use luthier_isa::op::Op as IsaOp;
 
 use std::marker::PhantomData;
 
+use super::held::Held;
 use super::rdna::{self, Bits};
 use super::wmma::{Bf8, Bf16, F16, Fp8, Product, SIZE, flipped, halves, single};
 use super::{integers, layout};
-use crate::fp::dot::{Factor, Result};
+use crate::fp::dot::Factor;
 use crate::op::{Flow, Op, RawMods, Semantics};
 use crate::registry::ValuOp;
 use crate::wave::Wave;
@@ -42,7 +43,7 @@ fn met(w: &Wave, op: &Op, bits: usize, size: usize) -> [[usize; 32]; SIZE] {
 struct Sparse<A, B, const GROUP: usize, const N: usize>(PhantomData<(A, B)>);
 impl<A: Factor, B: Factor, const GROUP: usize, const N: usize> Product for Sparse<A, B, GROUP, N> {
     #[inline(always)]
-    fn add<R: Result>(w: &Wave, op: &Op, c: &mut Bits) {
+    fn add<R: Held>(w: &Wave, op: &Op, c: &mut Bits) {
         let met = met(w, op, A::BITS as usize, rdna::SPARSE_ROWS);
         let negative = |s: usize| flipped(op, 0, s) != flipped(op, 1, s);
         rdna::sparse::<A, B, R, GROUP, N>(w, op, |row, s| met[row][s], negative, c);
@@ -60,7 +61,7 @@ impl<P: Product> Semantics for ToSingle<P> {
 
 /// 16-bit floats += A * B.
 struct ToHalf<T>(PhantomData<T>);
-impl<T: Factor + Result> Semantics for ToHalf<T> {
+impl<T: Factor + Held> Semantics for ToHalf<T> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         halves::<T, Sparse<T, T, 2, 4>>(w, op, op.dst)

@@ -2,10 +2,10 @@
 
 use luthier_isa::Generation;
 
-use super::named;
+use super::{chain, named};
 use crate::fp::dot::reference::{BF8, BF16, Codes, F16, F32, FP8, Format, Sum};
 use crate::mode::Mode;
-use crate::op::Op;
+use crate::op::{Level, Op, level};
 use crate::wave::Wave;
 
 /// Part of the wave and place in its lanes.
@@ -35,17 +35,41 @@ fn products_of_matrices_are_those_of_wide_integers() {
         ("v_wmma_f32_16x16x16_bf8_fp8", BF8, FP8, F32),
         ("v_wmma_f32_16x16x16_bf8_bf8", BF8, BF8, F32),
     ];
+    let rounds = std::env::var("LUTHIER_MATRIX_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(32);
     for (number, (name, a, b, result)) in forms.into_iter().enumerate() {
         for (rdna3, lanes) in [(true, 32), (true, 64), (false, 32), (false, 64usize)] {
             if rdna3 && a.bits() == 8 {
                 continue;
             }
             let mut codes = Codes::new(1000 + 4 * number as u64 + 2 * u64::from(rdna3) + lanes as u64 / 64);
-            for round in 0..18 {
+            let before = chain::COUNTS.get();
+            for round in 0..rounds {
                 one(name, (a, b, result), rdna3, lanes, round, &mut codes);
+            }
+            let (asked, by_vectors) = chain::COUNTS.get();
+            let (asked, by_vectors) = (asked - before.0, by_vectors - before.1);
+            if level() == Level::Base {
+                assert_eq!(by_vectors, 0);
+            } else {
+                assert!(2 * by_vectors > asked, "{name}, RDNA3 {rdna3}: of {asked} products {by_vectors} by vectors");
             }
         }
     }
+}
+
+/// A number that vectors take, small or large, or zero.
+fn moderate(codes: &mut Codes, f: Format, result: Format) -> u32 {
+    let (any, most) = (codes.code(f, 0), (1 << f.exponent) - 1);
+    // Few exponents are far from 0; but sums of the largest products are no f16.
+    let (least, count) = match f {
+        F32 => (30, 170),
+        BF16 => (127 - 35, 70),
+        _ if result == F16 => (0, 20),
+        _ => (0, most - u32::from(f.infinite)),
+    };
+    let field = if codes.next().is_multiple_of(16) { 0 } else { least + codes.next() % count };
+    let fraction = if field == 0 && f.exponent == 8 { 0 } else { any & ((1 << f.fraction) - 1) };
+    any & 1 << (f.bits() - 1) | field << f.fraction | fraction
 }
 
 fn one(name: &str, (a, b, result): (Format, Format, Format), rdna3: bool, lanes: usize, round: u32, codes: &mut Codes) {
@@ -55,12 +79,19 @@ fn one(name: &str, (a, b, result): (Format, Format, Format), rdna3: bool, lanes:
     wave.generation = if rdna3 { Generation::Gfx11 } else { Generation::Gfx12 };
     wave.set_lanes(lanes as u32);
     wave.mode = Mode(0xf0 | u32::from(saturates) << 23);
-    let style = round % 6;
+    // Six kinds of elements with any accumulators, and of those that vectors take each with accumulators of its kind.
+    let (style, c_style) = match round % 16 {
+        style @ 0..6 => (style, codes.next() % 6),
+        style => ([6, 1, 6, 3, 6][style as usize % 5], [6, 1, 1, 3, 6][style as usize % 5]),
+    };
+    let code = |codes: &mut Codes, f: Format, style: u32| {
+        if style == 6 { moderate(codes, f, result) } else { codes.code(f, style) }
+    };
     let each = if rdna3 { 16 } else { 16 / parts };
     // Element `at` of each lane, RDNA3's parts with elements of their own.
-    let mut fill = |first: usize, f: Format, wave: &mut Wave| -> Vec<Vec<u32>> {
+    let fill = |first: usize, f: Format, wave: &mut Wave, codes: &mut Codes| -> Vec<Vec<u32>> {
         let per_word = 32 / f.bits() as usize;
-        let elements: Vec<Vec<u32>> = (0..lanes).map(|_| (0..each).map(|_| codes.code(f, style)).collect()).collect();
+        let elements: Vec<Vec<u32>> = (0..lanes).map(|_| (0..each).map(|_| code(codes, f, style)).collect()).collect();
         for (lane, elements) in elements.iter().enumerate() {
             for (at, code) in elements.iter().enumerate() {
                 wave.rows[first + at / per_word].0[lane] |= code << (f.bits() as usize * (at % per_word));
@@ -68,7 +99,7 @@ fn one(name: &str, (a, b, result): (Format, Format, Format), rdna3: bool, lanes:
         }
         elements
     };
-    let (x, y) = (fill(10, a, &mut wave), fill(20, b, &mut wave));
+    let (x, y) = (fill(10, a, &mut wave, codes), fill(20, b, &mut wave, codes));
     let place = |row: usize, column: usize| {
         let (register, part) = match (rdna3, parts) {
             (true, _) => (row / parts, row % parts),
@@ -82,10 +113,9 @@ fn one(name: &str, (a, b, result): (Format, Format, Format), rdna3: bool, lanes:
         };
         (register, 16 * part + column, shift)
     };
-    let c_style = codes.next() % 6;
     let mut c = [[0; 16]; 16];
     for (row, column) in (0..256).map(|n| (n / 16, n % 16)) {
-        c[row][column] = codes.code(result, c_style);
+        c[row][column] = code(codes, result, c_style);
         let (register, lane, shift) = place(row, column);
         wave.rows[30 + register].0[lane] |= c[row][column] << shift;
     }

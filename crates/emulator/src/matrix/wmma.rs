@@ -15,6 +15,7 @@ use luthier_isa::op::Op as IsaOp;
 
 use std::marker::PhantomData;
 
+use super::held::Held;
 use super::layout::{self, is_rdna3};
 use super::rdna::{self, Bits};
 use super::swmmac;
@@ -84,7 +85,7 @@ pub(super) type Sums = [[f32; SIZE]; SIZE];
 /// What is added to C. (A closure would be compiled once, for the baseline processor.)
 pub(super) trait Product {
     /// Adds it to `c`, whose elements, and those of the result, are `R`s. To be inlined, always.
-    fn add<R: Result>(w: &Wave, op: &Op, c: &mut Bits);
+    fn add<R: Held>(w: &Wave, op: &Op, c: &mut Bits);
 }
 
 /// Whether NEG and NEG_HI negate a source's element `k`.
@@ -98,14 +99,14 @@ pub(super) fn flipped(op: &Op, source: usize, k: usize) -> bool {
 struct Halves<T>(PhantomData<T>);
 impl<T: Factor> Product for Halves<T> {
     #[inline(always)]
-    fn add<R: Result>(w: &Wave, op: &Op, c: &mut Bits) {
+    fn add<R: Held>(w: &Wave, op: &Op, c: &mut Bits) {
         rdna::halves::<T, R>(w, op, |source, k| flipped(op, source, k), c);
     }
 }
 struct Bytes<A, B>(PhantomData<(A, B)>);
 impl<A: Factor, B: Factor> Product for Bytes<A, B> {
     #[inline(always)]
-    fn add<R: Result>(w: &Wave, op: &Op, c: &mut Bits) {
+    fn add<R: Held>(w: &Wave, op: &Op, c: &mut Bits) {
         rdna::bytes::<A, B, R>(w, op, |source, k| flipped(op, source, k), c);
     }
 }
@@ -151,7 +152,7 @@ pub(super) fn single<P: Product>(w: &mut Wave, op: &Op, c: u16) -> Flow {
 
 /// The same of 16-bit floats.
 #[inline(always)]
-pub(super) fn halves<R: Result, P: Product>(w: &mut Wave, op: &Op, c: u16) -> Flow {
+pub(super) fn halves<R: Held, P: Product>(w: &mut Wave, op: &Op, c: u16) -> Flow {
     let mods = RawMods(op.imm);
     let packed = !is_rdna3(w);
     let half = u32::from(mods.op_sel(2)) * 16;
@@ -187,7 +188,7 @@ impl<P: Product> Semantics for ToSingle<P> {
 
 /// 16-bit floats = A * B + C.
 struct ToHalf<T>(PhantomData<T>);
-impl<T: Factor + Result> Semantics for ToHalf<T> {
+impl<T: Factor + Held> Semantics for ToHalf<T> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         halves::<T, Halves<T>>(w, op, op.src[2])

@@ -14,7 +14,6 @@ pub trait Result {
     const NAN: u32;
     const INVALID: u32;
     const LIMIT: u32;
-    const IS_F32: bool = false;
 
     /// C is aligned as if its exponent were this one at the least.
     fn floor<U: Unit>() -> i32;
@@ -43,7 +42,6 @@ impl Result for Single {
     const INVALID: u32 = 0xffc0_0000;
     // The exponent of the largest numbers, counted from 0.
     const LIMIT: u32 = 253;
-    const IS_F32: bool = true;
 
     #[inline(always)]
     fn floor<U: Unit>() -> i32 {
