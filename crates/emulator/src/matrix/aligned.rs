@@ -3,11 +3,7 @@
 //! The same numbers otherwise: a product of two elements is exact as an f32, and so is the product with a power of two that
 //! makes the place of the sum's last bit that of one. What is cut off is then what a conversion to whole numbers cuts off.
 //!
-//! Products and accumulator are added as whole numbers of 32 bits, in units of 2^-24 of the products' exponent. Where the
-//! accumulator's is more than [`ABOVE`] larger, the unit is coarser: there the accumulator has 30 bits, of which the last
-//! [`ABOVE`] are zeros, so that the sum has at least two bits behind those of an f32, and one that stands for all that the
-//! products have below them decides how it is rounded. The rule keeps 31 bits below the leading one, and eight below 2^-24
-//! of the larger exponent: of what was cut off those bits whose place is above that of the sum's leading one.
+//! How a group of products and an accumulator are added is in [`super::group`].
 //!
 //! Where a number is no f32 of moderate size (see [`PRODUCTS`], [`ACCUMULATORS`]), the other form does it, and 4 x 4 results.
 
@@ -20,8 +16,6 @@ use crate::wave::Row;
 const PRODUCTS: (i32, i32) = (-73, 74);
 /// The least accumulator but zero, and one that is larger than all, as f32: what sums of such products do not leave.
 const ACCUMULATORS: (i32, i32) = (30 << 23, 247 << 23);
-/// By how much the accumulator's exponent may be the larger one before units are coarser.
-const ABOVE: i32 = 5;
 
 /// Whether products of `a` and `b` can be added to accumulators by vectors.
 #[inline(always)]
@@ -61,9 +55,9 @@ pub fn add_picked<const M: usize, const GROUP: usize, const SUMS: usize>(
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod vectors {
-    use super::super::codes::LOWEST;
+    use super::super::group::group;
     use super::super::lanes::{Job, Lanes};
-    use super::{ABOVE, ACCUMULATORS, Factors, Picks, Row};
+    use super::{ACCUMULATORS, Factors, Picks, Row};
 
     /// Whether accumulators are zeros and numbers of moderate size.
     pub struct AreModerate<'a>(pub &'a [Row]);
@@ -114,9 +108,9 @@ pub(super) mod vectors {
     }
 
     #[derive(Clone, Copy)]
-    struct Some<'a, const M: usize>(Factors<'a>, &'a Picks);
+    struct Chosen<'a, const M: usize>(Factors<'a>, &'a Picks);
 
-    impl<const M: usize> Some<'_, M> {
+    impl<const M: usize> Chosen<'_, M> {
         /// The code of the row that the `k`th element meets, in both halves of a lane or in one.
         #[inline(always)]
         unsafe fn code<L: Lanes>(self, k: usize, column: usize) -> L::Int {
@@ -129,7 +123,7 @@ pub(super) mod vectors {
         }
     }
 
-    impl<const M: usize> Met for Some<'_, M> {
+    impl<const M: usize> Met for Chosen<'_, M> {
         #[inline(always)]
         unsafe fn value<L: Lanes>(self, k: usize, column: usize) -> L::Float {
             // SAFETY: likewise.
@@ -211,7 +205,7 @@ pub(super) mod vectors {
             let k = picks.stored;
             assert!(M.is_multiple_of(16) && row < M && a.has::<M>(k) && b.has::<M>(2 * k));
             // SAFETY: as the caller says; all that is loaded and stored is there, as each element meets one of its two rows.
-            unsafe { rows::<L, Single, M, GROUP, SUMS>(a, row, Some::<M>(b, picks), k, c.as_mut_ptr()) }
+            unsafe { rows::<L, Single, M, GROUP, SUMS>(a, row, Chosen::<M>(b, picks), k, c.as_mut_ptr()) }
         }
     }
 
@@ -268,75 +262,6 @@ pub(super) mod vectors {
                     }
                 }
             }
-        }
-    }
-
-    /// A number in the place of an f32's exponent.
-    const fn exponent(biased: i32) -> i32 {
-        ((biased as u32) << 23) as i32
-    }
-    /// Codes' sums, and what an accumulator's exponent is compared with, are exponents of f32 and [`ABOVE`]. Less one of
-    /// these, this is the exponent of the power that makes one of a unit.
-    const UNIT: i32 = exponent(127 + 24 + 127 + ABOVE);
-    /// And less this, it is the exponent of the unit.
-    const BACK: i32 = exponent(24 + ABOVE);
-
-    /// Every `SUMS`th product from one on, as a sum of units.
-    #[inline(always)]
-    unsafe fn products<L: Lanes, const M: usize, const GROUP: usize, const SUMS: usize>(
-        x: *const f32,
-        y: &[L::Float; GROUP],
-        from: usize,
-        top: L::Int,
-    ) -> L::Int {
-        // SAFETY: as the caller says.
-        unsafe {
-            let units = L::as_float(L::sub(L::all_int(UNIT), top));
-            let mut sum = L::whole(L::multiply(L::multiply(L::all(*x.add(from * M)), y[from]), units));
-            for k in (from + SUMS..GROUP).step_by(SUMS) {
-                sum = L::add(sum, L::whole(L::multiply(L::multiply(L::all(*x.add(k * M)), y[k]), units)));
-            }
-            sum
-        }
-    }
-
-    /// A group of products and the accumulator `c`.
-    #[inline(always)]
-    unsafe fn group<L: Lanes, const M: usize, const GROUP: usize, const SUMS: usize>(
-        x: *const f32,
-        x_codes: *const u32,
-        y: &[L::Float; GROUP],
-        y_codes: &[L::Int; GROUP],
-        mut c: L::Float,
-    ) -> L::Float {
-        // SAFETY: as the caller says.
-        unsafe {
-            let mut codes = L::all_int(LOWEST);
-            for pair in 0..GROUP / 2 {
-                let x = L::all_int(*x_codes.add(pair * M) as i32);
-                codes = L::max_halves(codes, L::add(x, y_codes[pair]));
-            }
-            let own = L::and(L::as_int(c), L::all_int(exponent(255)));
-            let (top, sum);
-            if SUMS == 2 {
-                let (even, odd) = (L::up(codes, 23), L::up(L::down(codes, 16), 23));
-                top = L::max(even, odd);
-                let sums = (products::<L, M, GROUP, 2>(x, y, 0, even), products::<L, M, GROUP, 2>(x, y, 1, odd));
-                let below = (L::down(L::sub(top, even), 23), L::down(L::sub(top, odd), 23));
-                sum = L::add(L::down_each(sums.0, below.0), L::down_each(sums.1, below.1));
-                // The hardware forgets an accumulator that is too small.
-                c = L::zero_where_less(own, L::sub(top, L::all_int(exponent(25 + ABOVE))), c);
-            } else {
-                top = L::up(L::max_halves(codes, L::down(codes, 16)), 23);
-                sum = products::<L, M, GROUP, 1>(x, y, 0, top);
-            }
-            let coarsest = L::max(top, own);
-            let below = L::down(L::sub(coarsest, top), 23);
-            let units = L::as_float(L::sub(L::all_int(UNIT), coarsest));
-            let accumulator = L::floor_whole(L::multiply(c, units));
-            let cut_off = L::up_each(sum, L::sub(L::all_int(32), below));
-            let total = L::mark(L::add(accumulator, L::down_each(sum, below)), cut_off);
-            L::multiply(L::singles_of_ints(total), L::as_float(L::sub(coarsest, L::all_int(BACK))))
         }
     }
 }

@@ -36,12 +36,16 @@ mod dense;
 mod double;
 mod elements;
 mod fields;
+#[cfg(target_arch = "x86_64")]
+mod group;
 mod held;
 mod integers;
 #[cfg(target_arch = "x86_64")]
 mod lanes;
 mod layout;
 mod moves;
+#[cfg(target_arch = "x86_64")]
+mod numbers;
 mod rdna;
 pub mod scaled;
 mod scaled1250;
