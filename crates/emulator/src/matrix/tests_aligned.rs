@@ -111,7 +111,7 @@ fn compare<E: Element, R: Rule, const M: usize, const PER_LANE: usize, const GRO
     for round in 0..rounds {
         let kind = KINDS[round % KINDS.len()];
         // All kinds of elements with accumulators that vectors add to.
-        let of_c = if round / KINDS.len() % 2 == 0 { kind } else { Kind::Far };
+        let of_c = if (round / KINDS.len()).is_multiple_of(2) { kind } else { Kind::Far };
         let k = PER_LANE * 64 / M;
         let mut side = || {
             let rows = registers::<E>(&mut random, kind, PER_LANE, exponent, fraction);
