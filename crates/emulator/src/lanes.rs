@@ -136,15 +136,6 @@ pub fn map2_64(w: &mut Wave, op: &Op, f: impl Fn(u64, u64) -> u64) -> Flow {
     Flow::Next
 }
 
-/// dst:64 = f(src0:64, src1:64, src2:64)
-#[inline(always)]
-pub fn map3_64(w: &mut Wave, op: &Op, f: impl Fn(u64, u64, u64) -> u64) -> Flow {
-    write64(w, op.dst, |w, i| {
-        f(lane64(w.pair(op.src[0]), i), lane64(w.pair(op.src[1]), i), lane64(w.pair(op.src[2]), i))
-    });
-    Flow::Next
-}
-
 /// The variant of a comparison that EXEC becomes the result of, too (`v_cmpx`).
 pub const TO_EXEC: u64 = 1;
 

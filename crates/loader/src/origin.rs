@@ -200,7 +200,7 @@ impl OriginMapBuilder {
         self
     }
 
-    /// Makes room for so many more pairs.
+    /// Makes room for `pairs` more pairs.
     pub fn reserve(&mut self, pairs: usize) -> &mut Self {
         self.pairs.reserve(pairs);
         self

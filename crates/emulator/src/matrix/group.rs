@@ -1,9 +1,9 @@
 //! A group of products and an accumulator, as [`super::aligned`] adds them.
 //!
-//! Products and accumulator are added as whole numbers of 32 bits, in units of 2^-24 of the products' exponent. Where the
-//! accumulator's is more than [`ABOVE`] larger, the unit is coarser: there the accumulator has 30 bits, of which the last
-//! [`ABOVE`] are zeros, so that the sum has at least two bits behind those of an f32, and one that stands for all that the
-//! products have below them decides how it is rounded. The rule keeps 31 bits below the leading one, and eight below 2^-24
+//! This module adds products and accumulator as whole numbers of 32 bits, in units of 2^-24 of the products' exponent. If the
+//! accumulator's exponent is larger by more than [`ABOVE`], it takes a coarser unit. In that unit the accumulator has 30 bits,
+//! and its last [`ABOVE`] bits are zeros. So the sum has at least two bits behind those of an f32, and one more bit stands for
+//! all lower bits of the products; these bits decide how the sum is rounded. The rule keeps 31 bits below the leading one, and eight below 2^-24
 //! of the larger exponent: of what was cut off those bits whose place is above that of the sum's leading one.
 
 use super::codes::LOWEST;

@@ -30,8 +30,9 @@ pub unsafe trait Lanes {
     /// Towards minus infinity.
     unsafe fn floor_whole(x: Self::Float) -> Self::Int;
     unsafe fn singles_of_ints(x: Self::Int) -> Self::Float;
-    /// Whole numbers of 30 bits at most. Where they have more than 24, what is left of them is rounded to odd; or it is all of
-    /// the bits that an f16 can have and two more, of which the second says whether there are others.
+    /// f32 of whole numbers of 30 bits at most, for results of f16. A number of more than 24 bits loses its lowest bits, and a
+    /// bit that is kept says whether one of the lost bits was set. AVX-512 keeps 24 bits, the last of which says so (rounding to
+    /// odd); AVX2 clears the last seven bits and sets bit 6.
     unsafe fn odd_singles_of_ints(x: Self::Int) -> Self::Float;
     /// Of f16 numbers in words whose upper halves do not count.
     unsafe fn singles_of_halves(x: Self::Int) -> Self::Float;

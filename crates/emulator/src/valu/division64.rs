@@ -109,6 +109,15 @@ impl Lanewise for Fixup64 {
     }
 }
 
+/// The upper word with `n` added to its exponent, and whether both source and result are normal.
+#[inline(always)]
+fn with_exponent_moved(high: u32, n: u32) -> (u32, bool) {
+    let shift = (n as i32).clamp(-4096, 4096);
+    let exponent = (high >> 20 & 0x7ff) as i32;
+    let is_normal = |exponent: i32| (1..=0x7fe).contains(&exponent);
+    (high.wrapping_add((shift as u32) << 20), is_normal(exponent) & is_normal(exponent + shift))
+}
+
 /// x * 2^n. Where source and result are normal, the exponent moves; the other lanes are done one by one.
 pub struct TimesPower64;
 
@@ -121,18 +130,15 @@ impl Lanewise for TimesPower64 {
     ) {
         let mut odd = 0;
         for i in 0..N {
-            let shift = (n[i] as i32).clamp(-4096, 4096);
-            let exponent = (xh[i] >> 20 & 0x7ff) as i32;
-            let sum = exponent + shift;
-            (low[i], high[i]) = (xl[i], xh[i].wrapping_add((shift as u32) << 20));
-            odd |= u32::from((exponent == 0) | (exponent == 0x7ff) | !(1..=0x7fe).contains(&sum));
+            let (moved, is_normal) = with_exponent_moved(xh[i], n[i]);
+            (low[i], high[i]) = (xl[i], moved);
+            odd |= u32::from(!is_normal);
         }
         if odd == 0 {
             return;
         }
         for i in 0..N {
-            let sum = (xh[i] >> 20 & 0x7ff) as i32 + (n[i] as i32).clamp(-4096, 4096);
-            if !(1..0x7ff).contains(&(xh[i] >> 20 & 0x7ff)) || !(1..=0x7fe).contains(&sum) {
+            if !with_exponent_moved(xh[i], n[i]).1 {
                 let value = scale::ldexp64(w.mode, joined(xl[i], xh[i]), n[i] as i32);
                 (low[i], high[i]) = (value as u32, (value >> 32) as u32);
             }

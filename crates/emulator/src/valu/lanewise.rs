@@ -41,8 +41,7 @@ pub fn lanewise_with_mask<F: Lanewise>(w: &mut Wave, op: &Op) -> Flow {
 pub fn lanewise64<F: Lanewise>(w: &mut Wave, op: &Op) -> Flow {
     let [a, b, c] = op.src;
     let [low, high, _] = all::<F>(w, [a, a + 1, b, b + 1, c, c + 1, a]);
-    w.write(op.dst, &low);
-    w.write(op.dst + 1, &high);
+    write_pair(w, op, &low, &high);
     Flow::Next
 }
 
@@ -51,8 +50,7 @@ pub fn lanewise64<F: Lanewise>(w: &mut Wave, op: &Op) -> Flow {
 pub fn lanewise64_with_word<F: Lanewise>(w: &mut Wave, op: &Op) -> Flow {
     let [a, b, _] = op.src;
     let [low, high, _] = all::<F>(w, [a, a + 1, b, a, a, a, a]);
-    w.write(op.dst, &low);
-    w.write(op.dst + 1, &high);
+    write_pair(w, op, &low, &high);
     Flow::Next
 }
 
@@ -61,10 +59,15 @@ pub fn lanewise64_with_word<F: Lanewise>(w: &mut Wave, op: &Op) -> Flow {
 pub fn lanewise64_with_mask<F: Lanewise>(w: &mut Wave, op: &Op) -> Flow {
     let [a, b, c] = op.src;
     let [low, high, mask] = all::<F>(w, [a, a + 1, b, b + 1, c, c + 1, a]);
-    w.write(op.dst, &low);
-    w.write(op.dst + 1, &high);
+    write_pair(w, op, &low, &high);
     set_mask(w, op, &mask);
     Flow::Next
+}
+
+#[inline(always)]
+fn write_pair(w: &mut Wave, op: &Op, low: &Row, high: &Row) {
+    w.write(op.dst, low);
+    w.write(op.dst + 1, high);
 }
 
 #[inline(always)]

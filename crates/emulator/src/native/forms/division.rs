@@ -1,4 +1,4 @@
-//! The steps of f32 division, and what a function gives.
+//! The steps of f32 and f64 division, and other operations that native code calls a function for.
 
 use super::super::functions::{Function, SOURCES};
 use super::super::graph::{Node, Value};
@@ -25,7 +25,7 @@ impl Form<'_> {
         [a, b, c, d, e, f]
     }
 
-    /// All of an operation is a function of so many sources.
+    /// A function computes the whole operation from its first `sources` operands.
     pub(super) fn function(&mut self, function: Function, sources: usize) -> Result<(), Foreign> {
         let given = self.three();
         let value = self.called(function, &given[..sources], None);

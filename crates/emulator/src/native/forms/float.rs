@@ -1,5 +1,5 @@
-//! Floating point, which the host computes as the device does: NaNs as well, of which both give the first one, quieted, and
-//! the same where there was none. Minima and maxima have rules of their own for them.
+//! Floating point: the host computes it as the device does. Of several NaN operands both give the first one, quieted; where no
+//! operand is a NaN, both give the same one. Minima and maxima have their own rules for NaNs.
 
 use luthier_isa::op::Op as IsaOp;
 
