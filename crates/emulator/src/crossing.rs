@@ -1,7 +1,7 @@
 //! Rows in which each lane has what another lane had: what DPP, `ds_bpermute`, `ds_swizzle` and `v_permlane*` share.
 
+use crate::level::{Level, level};
 use crate::masks::blend;
-use crate::op::{Level, level};
 use crate::wave::Row;
 
 /// What each lane reads: the lane in the low six bits.

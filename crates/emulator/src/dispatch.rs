@@ -1,4 +1,4 @@
-//! What the packet processor does: from a launch to the initial state of each wave.
+//! What the packet processor is told: a launch, its geometry, its packet and its arguments.
 //!
 //! Source: LLVM "User Guide for AMDGPU Backend", Kernel Dispatch, Initial Kernel Execution State, and the metadata's
 //! hidden arguments.
@@ -6,16 +6,13 @@
 use luthier_abi::{Axis, Hidden, Packet, Queue, packet};
 use luthier_isa::Generation;
 use luthier_loader::entry::has_ids_in_ttmps;
-use luthier_loader::{EntryState, EntryValue, Kernel, KernelDescriptor};
+use luthier_loader::{EntryState, Kernel, KernelDescriptor};
 use zerocopy::FromZeros;
 
 use crate::error::EmuError;
-use crate::facts::{Facts, ScratchBase};
-use crate::memory::{PRIVATE_BASE, SCRATCH_APERTURE, SHARED_BASE};
-use crate::mode::Mode;
+use crate::facts::Facts;
+use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use crate::op::Op;
-use crate::strict::ALWAYS_DEFINED;
-use crate::wave::{Place, Registers, Row, Wave, rows, scalar};
 
 /// Scratch for a work-item of a kernel whose stack size is not known when it is compiled.
 const DYNAMIC_STACK: u32 = 16 << 10;
@@ -350,159 +347,12 @@ impl Dispatch {
     pub fn wave_items(&self, items: u32, number: u32) -> u32 {
         (items - number * self.lanes()).min(self.lanes())
     }
-    /// MODE at the start: rounding and denormals are the descriptor's.
-    fn mode(&self) -> Mode {
-        let d = &self.descriptor;
-        let bits = d.compute_pgm_rsrc1();
-        let float = bits >> 12 & 0xff;
-        let fp16_overflow = (bits >> 26 & 1) << 23;
-        match self.facts.generation() {
-            // Nothing chooses here: clamping makes zeros of NaNs.
-            Generation::Gfx12 | Generation::Gfx1250 => Mode(float | 1 << 8 | fp16_overflow),
-            _ => Mode(float | (bits >> 21 & 1) << 8 | (bits >> 23 & 1) << 9 | fp16_overflow),
-        }
-    }
-    /// The registers of a value that is the same in all lanes.
-    fn entry_value(&self, value: EntryValue, wave: &Starting) -> [u32; 4] {
-        let pair = |value: u64| [value as u32, (value >> 32) as u32, 0, 0];
-        let one = |value: u32| [value, 0, 0, 0];
-        // Of a cluster of several, what goes into the workgroup's place is the cluster's.
-        let id = |axis: Axis| wave.id[axis.index()] / self.cluster[axis.index()];
-        match value {
-            EntryValue::PrivateSegmentBuffer => {
-                // Base; swizzled; all of the scratch; 32-bit data, elements of 4 bytes, index stride a wave, lane added.
-                let stride = if self.lanes() == 32 { 2 } else { 3 };
-                let gfx9 = self.facts.generation().is_gfx9_family();
-                let data = if gfx9 { 4 << 15 | 1 << 19 } else { 22 << 12 | 3 << 28 };
-                let high = (wave.scratch >> 32) as u32 & 0xffff | 1 << 31;
-                [wave.scratch as u32, high, wave.scratch_len as u32, data | stride << 21 | 1 << 23]
-            }
-            EntryValue::DispatchPtr => pair(self.packet),
-            EntryValue::QueuePtr => pair(self.queue),
-            EntryValue::KernargPtr => pair(self.kernarg),
-            EntryValue::DispatchId => pair(1),
-            EntryValue::FlatScratchInit => pair(wave.scratch),
-            EntryValue::PrivateSegmentSize => one(self.private),
-            EntryValue::Argument(at) => {
-                let word = self.kernarg_bytes.get(at as usize..at as usize + 4);
-                one(word.and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes))
-            }
-            EntryValue::WorkgroupId(axis) => one(id(axis)),
-            EntryValue::WorkgroupInfo => {
-                // The first wave, and how many there are; in between, what orders appends.
-                let waves = self.waves(self.group_size(wave.id).iter().product());
-                one(u32::from(wave.number == 0) << 31 | waves & 63)
-            }
-            EntryValue::ScratchOffset => one((u64::from(wave.number) * self.wave_scratch()) as u32),
-            EntryValue::WaveInGroup => one(wave.number),
-            EntryValue::PlaceInCluster => {
-                let within = (0..3).map(|i| wave.id[i] % self.cluster[i]);
-                let last = self.cluster.map(|n| n - 1).into_iter().chain([self.cluster_size() - 1]);
-                one(within.chain(last).enumerate().fold(0, |word, (i, field)| word | (field & 15) << (4 * i)))
-            }
-            // In VGPRs.
-            EntryValue::WorkitemId(_) => [0; 4],
-        }
-    }
-    /// Puts a wave into its initial state. `scratch` is where the workgroup's scratch begins, of `scratch_len` bytes.
-    pub fn start(&self, w: &mut Wave, id: [u32; 3], number: u32, scratch: u64, scratch_len: u64) {
-        w.place = Place { workgroup: id, wave_in_group: number };
-        w.s[..scalar::FIRST_CONST.into()].fill(0);
-        w.set_lanes(self.lanes());
-        w.scratch_base = self.facts.scratch_code;
-        w.set_s64(w.scratch_base, 0);
-        w.set_scc(false);
-        w.clear_registers();
-        let limits = self.facts.registers(&self.descriptor);
-        (w.vgpr_block, w.allocated) = (limits.vgpr_block, limits.vgpr_block);
-        w.first_agpr = limits.first_agpr;
-        w.vgprs = if limits.vgpr_block != 0 { limits.vgprs } else { limits.vgprs.max(rows::AGPR) };
-        w.mode = self.mode();
-        w.generation = self.facts.generation();
-        w.kept = if self.facts.clears_halves() { 0 } else { !0 };
-        w.fault = None;
-
-        let wave_offset = u64::from(number) * self.wave_scratch();
-        let wave = Starting { id, number, scratch, scratch_len };
-        for field in self.entry_state.fields.iter().filter(|field| !field.range.first.is_vgpr()) {
-            let words = self.entry_value(field.value, &wave);
-            for (reg, word) in field.range.units().zip(words) {
-                let (code, mask) = (reg.index() as u8, u32::MAX >> (32 - field.bits) << field.shift);
-                let w = &mut w.s[usize::from(code)];
-                *w = *w & !mask | word << field.shift & mask;
-            }
-            if let Some(strict) = &mut w.strict {
-                field.range.units().for_each(|reg| strict.define_scalar(reg.index() as u8));
-            }
-        }
-
-        let size = self.group_size(id);
-        let items = size.iter().product::<u32>();
-        let first = number * self.lanes();
-        let active = self.wave_items(items, number);
-        let exec = if active == 64 { !0 } else { (1u64 << active) - 1 };
-        // Only what the kernel asks for: the row, the bits and the dimension.
-        let (mut asked, mut count) = ([(0, 0, 0); 3], 0);
-        for field in &self.entry_state.fields {
-            if let EntryValue::WorkitemId(axis) = field.value {
-                asked[count] = (usize::from(field.range.first.number()), field.shift, axis.index());
-                count += 1;
-            }
-        }
-        let asked = &asked[..count];
-        let used = asked.iter().map(|(row, ..)| row + 1).max().unwrap_or(0);
-        let ids = &mut w.rows[usize::from(rows::VGPR)..][..used];
-        ids.fill(Row::ZERO);
-        let (mut x, mut y, mut z) = match size {
-            [_, 1, 1] => (first, 0, 0),
-            [in_x, in_y, _] => (first % in_x, first / in_x % in_y, first / in_x / in_y),
-        };
-        // A run of work-items that follow one another in x at a time.
-        let mut lane = 0;
-        while lane < active as usize {
-            let end = (active as usize).min(lane + (size[0] - x) as usize);
-            for &(row, shift, axis) in asked {
-                let (from, step) = ([x, y, z][axis], u32::from(axis == 0));
-                for (id, value) in ids[row].0[lane..end].iter_mut().zip(0..) {
-                    *id |= (from + step * value) << shift;
-                }
-            }
-            (lane, x, y) = (end, 0, y + 1);
-            if y == size[1] {
-                (y, z) = (0, z + 1);
-            }
-        }
-        let mut ids = Registers::default();
-        ids[0] = 7;
-        w.note_written(&ids);
-        let scratch_is_set = self.facts.scratch == ScratchBase::Set;
-        if scratch_is_set {
-            let aperture = if w.generation == Generation::Gfx1250 { SCRATCH_APERTURE } else { 0 };
-            w.set_s64(w.scratch_base, (scratch + wave_offset) | aperture);
-        }
-        w.set_exec(exec);
-        if let Some(strict) = &mut w.strict {
-            (0..used).for_each(|row| strict.define_lanes(row, exec));
-            if scratch_is_set {
-                [w.scratch_base, w.scratch_base + 1].into_iter().for_each(|c| strict.define_scalar(c));
-            }
-            ALWAYS_DEFINED.iter().for_each(|&code| strict.define_scalar(code));
-        }
-    }
 }
 
 /// The place with this number in a box, x fastest.
 fn place_of(number: u64, size: [u32; 3]) -> [u32; 3] {
     let [x, y, _] = size.map(|n| u64::from(n.max(1)));
     [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
-}
-
-/// A wave that is about to start.
-struct Starting {
-    id: [u32; 3],
-    number: u32,
-    scratch: u64,
-    scratch_len: u64,
 }
 
 /// A micro-op is 48 bytes or less: four in three cache lines.

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use crate::op::{Level, level};
+use crate::level::{Level, level};
 use crate::wave::Row;
 
 /// Offsets that [`Lds::aligned`] has checked.

@@ -3,7 +3,7 @@
 //! Rows are written in the widest pieces that the host has: a row written in 16-byte pieces and then read by a whole
 //! vector misses store forwarding, which costs more than everything else that an instruction does.
 
-use crate::op::{Level, level};
+use crate::level::{Level, level};
 use crate::wave::Row;
 
 /// Packs 64 words, each all zeros or all ones, into a lane mask.

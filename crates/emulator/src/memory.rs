@@ -22,6 +22,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::buffer::Buffer;
 use crate::hostcall::{HostCalls, heap::Heap};
+use crate::level::at_best;
+use places::Offsets;
 pub use places::{HostPtr, Words};
 pub use recent::Recent;
 
@@ -395,18 +397,10 @@ impl Memory {
     ) -> Option<Words> {
         let first = lanes[mask.trailing_zeros() as usize & 63];
         let span = self.span_of(recent, first, size, write).ok()?;
-        let (start, limit) = (span.start, span.len.checked_sub(size)?);
+        let limit = span.len.checked_sub(size)?;
         let mut offsets = [0u64; 64];
-        // Buffers are aligned, so that offsets say all, but for those at the process's own addresses.
-        let (mut bits, mut most) = (start, 0);
-        let spare = first - start;
-        for i in 0..64 {
-            let on = ((mask >> i) & 1).wrapping_neg();
-            let offset = (lanes[i].wrapping_sub(start) & on) | (spare & !on);
-            bits |= offset;
-            most = most.max(offset);
-            offsets[i] = offset;
-        }
+        let look = Offsets { lanes, mask, start: span.start, spare: first - span.start, out: &mut offsets };
+        let (bits, most) = at_best(look);
         let first = HostPtr::new(span.ptr, span.writable);
         (bits & (size.min(4) - 1) == 0 && most <= limit).then_some(Words { first, offsets, size, bits })
     }

@@ -5,10 +5,9 @@
 //! an SDWA byte, a DPP permutation, a negated value), because micro-ops before it have put those into temporary
 //! rows; clamp, omod and SDWA merging are micro-ops after it.
 
-use std::sync::OnceLock;
-
 use luthier_isa::op::Op as IsaOp;
 
+use crate::level::{Level, level};
 use crate::wave::Wave;
 
 /// What follows a micro-op.
@@ -231,44 +230,4 @@ impl Variants {
         }
         self.base
     }
-}
-
-/// What the host's processor can do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Level {
-    Base,
-    Avx2,
-    Avx512,
-}
-
-/// The host's level, found once; `LUTHIER_EMULATOR_SIMD=base|avx2` lowers it (to test the other variants).
-pub fn level() -> Level {
-    static LEVEL: OnceLock<Level> = OnceLock::new();
-    *LEVEL.get_or_init(|| {
-        let wish = std::env::var("LUTHIER_EMULATOR_SIMD").unwrap_or_default();
-        #[cfg(target_arch = "x86_64")]
-        {
-            let avx2 = is_x86_feature_detected!("avx2")
-                && is_x86_feature_detected!("fma")
-                && is_x86_feature_detected!("f16c")
-                && is_x86_feature_detected!("bmi1")
-                && is_x86_feature_detected!("bmi2")
-                && is_x86_feature_detected!("lzcnt")
-                && is_x86_feature_detected!("popcnt");
-            let avx512 = avx2
-                && is_x86_feature_detected!("avx512f")
-                && is_x86_feature_detected!("avx512bw")
-                && is_x86_feature_detected!("avx512dq")
-                && is_x86_feature_detected!("avx512vl")
-                && is_x86_feature_detected!("avx512cd");
-            if avx512 && wish.is_empty() {
-                return Level::Avx512;
-            }
-            if avx2 && wish != "base" {
-                return Level::Avx2;
-            }
-        }
-        let _ = wish;
-        Level::Base
-    })
 }

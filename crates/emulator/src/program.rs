@@ -21,6 +21,8 @@ const UNKNOWN: u32 = u32::MAX;
 /// A block as one worker knows it.
 struct Entry {
     block: Arc<Block>,
+    /// Its instructions.
+    length: u64,
     place: Place,
     /// Whether a wave stops before it, see [`Halts`].
     halts: bool,
@@ -223,7 +225,7 @@ impl Program {
                 return (Stop::Quantum, done);
             }
             let entry = &mut self.blocks[at as usize];
-            if entry.halts || entry.block.insts.len() as u64 > most - done {
+            if entry.halts || entry.length > most - done {
                 *cursor = Cursor::Block(at);
                 return (Stop::Halted, done);
             }
@@ -239,8 +241,7 @@ impl Program {
                     entry.hot = entry.count + 1 + (number >> 1) % 8;
                 }
             }
-            let block = &*entry.block;
-            let length = block.insts.len() as u64;
+            let (block, length) = (&*entry.block, entry.length);
             done += length;
             let turns = entry.loops && entry.tier == Tier::Native;
             if turns {
@@ -317,7 +318,7 @@ impl Program {
                 Flow::Fault => {
                     let at = usize::from(stopped).min(block.insts.len() - 1);
                     let (pc, inst) = &block.insts[at];
-                    done -= (block.insts.len() - at) as u64;
+                    done -= length - at as u64;
                     let refusal = if w.fault.is_none() { block.refusal.clone() } else { None };
                     return (Stop::Fault { pc: *pc, text: inst.to_string(), refusal }, done);
                 }
@@ -346,6 +347,7 @@ impl Program {
         let (meets, syncs) = first.map_or((false, false), |(_, inst)| (self.code.meets(inst), syncs(inst)));
         let loops = block.taken == Some(place);
         self.blocks.push(Entry {
+            length: block.insts.len() as u64,
             block,
             place,
             halts,
@@ -379,8 +381,8 @@ impl Program {
             Cursor::Block(at) => at,
             Cursor::Place(place) => self.block_at(w, place)?,
         };
-        let Entry { block, place, meets, syncs, .. } = &self.blocks[at as usize];
-        Ok(Ahead { place: *place, length: block.insts.len() as u64, meets: *meets, syncs: *syncs })
+        let Entry { place, length, meets, syncs, .. } = self.blocks[at as usize];
+        Ok(Ahead { place, length, meets, syncs })
     }
 
     /// The place at which a wave goes on.

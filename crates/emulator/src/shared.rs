@@ -14,6 +14,7 @@ use crate::observe::Watch;
 use crate::report::{FindingKind, Kinds};
 use crate::sched::Spare;
 use crate::schedule::Schedule;
+use crate::start::Start;
 use crate::strict::race::Races;
 use crate::strict::race::coherence::{Within, writes_back};
 use crate::watchdog::{Done, Watchdog};
@@ -29,6 +30,8 @@ const MORE_SCRATCH: u64 = 256 << 20;
 /// What the workers of a launch share.
 pub struct Shared {
     pub dispatch: Dispatch,
+    /// What its waves start with.
+    pub start: Start,
     pub memory: Arc<Memory>,
     pub next_cluster: AtomicU64,
     pub clusters: u64,
@@ -127,6 +130,7 @@ impl Shared {
         let memory = Arc::new(memory);
         let caches = caches(&schedule, &dispatch, &memory, scratch..scratch + scratch_slot * slots);
         Ok(Shared {
+            start: Start::of(&dispatch),
             dispatch,
             memory,
             caches,
@@ -163,6 +167,7 @@ impl Shared {
         let together = self.cooperative.then(|| (groups, self.dispatch.all_waves()));
         let own_slots = self.workers * self.resident;
         Shared {
+            start: Start::of(&self.dispatch),
             dispatch: self.dispatch.clone(),
             memory: Arc::clone(&self.memory),
             next_cluster: AtomicU64::new(0),

@@ -18,6 +18,7 @@ use crate::program::{Cursor, Program, Stop};
 use crate::report::FindingKind;
 use crate::sched::Outcome;
 use crate::shared::{Shared, Slots};
+use crate::start;
 use crate::strict::race::Watched;
 use crate::strict::{self, Looks, Party, Strict};
 use crate::wave::{KeptRegisters, Wave};
@@ -175,7 +176,8 @@ impl Workgroup {
     ) -> Workgroup {
         let d = &shared.dispatch;
         let number = d.group_number(id);
-        let items = d.group_size(id).iter().product::<u32>();
+        let size = d.group_size(id);
+        let items = size.iter().product::<u32>();
         let lds = d.lds.next_multiple_of(4) as usize;
         let count = d.waves(items);
         let checks = shared.strict.map(|kinds| {
@@ -187,6 +189,7 @@ impl Workgroup {
         let barriers = Barriers::new(count, d.facts.named_barriers(&d.descriptor), cluster.1);
         let barriers = Rc::new(barriers.with_global(Arc::clone(&shared.global)));
         let scratch = shared.scratch + shared.scratch_slot * slot as u64;
+        let group = start::Group { id, size, scratch, scratch_len: shared.scratch_slot };
         let start = |wave_number: u32| {
             let mut wave = free.pop().unwrap_or_else(|| {
                 let mut wave = Box::new(Wave::with_file(shared.spare.take()));
@@ -214,7 +217,7 @@ impl Workgroup {
             wave.weak = shared.caches.as_ref().map(|caches| Box::new(caches.part(id_of_wave)));
             let listens = wave.observer.as_ref().is_some_and(|observer| observer.hears_memory());
             wave.is_watched = listens || wave.must_hear();
-            d.start(&mut wave, id, wave_number, scratch, shared.scratch_slot);
+            shared.start.put(d, &mut wave, &group, wave_number);
             Running {
                 wave,
                 cursor: Cursor::Place(Place { pc: d.entry, mode: 0 }),

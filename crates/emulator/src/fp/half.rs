@@ -3,9 +3,9 @@
 //! Halves travel in the low 16 bits of a u32.
 
 use super::{flush16, soft};
-use crate::mode::{Mode, Round};
 #[cfg(target_arch = "x86_64")]
-use crate::op::{Level, level};
+use crate::level::{Level, level};
+use crate::mode::{Mode, Round};
 
 /// f16 to f32, exact. NaNs keep their payload and their signalling bit.
 #[inline(always)]

@@ -112,12 +112,15 @@ mod vectors {
             // SAFETY: as the caller says; `c` has rows of `SIZE` numbers.
             unsafe {
                 let mut sizes = Sizes::<L>::none();
-                let mut sums = [[0; SIZE]; SIZE];
+                // Numbers of 16 bits are summed in another place, as f32; what is f32 stays where it is.
+                let mut wider: MaybeUninit<Bits> = MaybeUninit::uninit();
                 for row in 0..SIZE {
                     for column in (0..SIZE).step_by(L::N) {
                         let c = R::read::<L>(L::load_int(self.c[row].as_ptr().add(column).cast()));
                         sizes.note(L::and(L::as_int(c), L::all_int(MAGNITUDE)), ACCUMULATORS.0);
-                        L::store(sums[row].as_mut_ptr().add(column), c);
+                        if !R::IS_SINGLE {
+                            L::store(wider.as_mut_ptr().cast::<u32>().add(row * SIZE + column), c);
+                        }
                     }
                 }
                 if !sizes.are_within(ACCUMULATORS) {
@@ -125,18 +128,22 @@ mod vectors {
                 }
                 let Some(a) = Numbers::take::<L, U, A>(&mut left, self.a, LEFT) else { return false };
                 let Some(b) = Numbers::take::<L, U, B>(&mut right, self.b, 0) else { return false };
+                let sums = if R::IS_SINGLE { &mut *self.c } else { wider.assume_init_mut() };
                 let mut largest = L::all_int(0);
                 for first in self.rows.groups() {
                     let rows = self.rows.group(first);
-                    let seen = side_by_side::<L, U, R, KA, KB, GROUP, N>(a, b, rows, &self.met, &mut sums);
+                    let seen = side_by_side::<L, U, R, KA, KB, GROUP, N>(a, b, rows, &self.met, sums);
                     largest = L::max(largest, seen);
                 }
                 if R::IS_HALF && L::any_more(largest, L::all_int(LARGEST_HALF)) {
                     return false;
                 }
+                if R::IS_SINGLE {
+                    return true;
+                }
                 for row in 0..SIZE {
                     for column in (0..SIZE).step_by(L::N) {
-                        let code = R::code::<L>(L::load(sums[row].as_ptr().add(column).cast()));
+                        let code = R::code::<L>(L::load(wider.assume_init_ref()[row].as_ptr().add(column).cast()));
                         L::store_int(self.c[row].as_mut_ptr().add(column).cast(), code);
                     }
                 }

@@ -6,7 +6,7 @@
 #[cfg(target_arch = "x86_64")]
 use super::lanes::{Job, Lanes, by_widest};
 #[cfg(target_arch = "x86_64")]
-use crate::op::{Level, level};
+use crate::level::{Level, level};
 
 /// What a row of `N` words becomes, by vectors, and the same for any processor.
 macro_rules! by_vectors {

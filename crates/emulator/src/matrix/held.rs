@@ -7,6 +7,8 @@ use super::lanes::Lanes;
 
 /// A format of results, and of what is added to them.
 pub trait Held: Result {
+    /// It is f32.
+    const IS_SINGLE: bool = false;
     /// It is f16.
     const IS_HALF: bool = false;
 
@@ -44,6 +46,7 @@ unsafe fn unit<L: Lanes>(units: L::Float) -> L::Float {
 
 #[cfg(target_arch = "x86_64")]
 impl Held for Single {
+    const IS_SINGLE: bool = true;
     #[inline(always)]
     unsafe fn read<L: Lanes>(codes: L::Int) -> L::Float {
         // SAFETY: as the caller says.

@@ -4,7 +4,7 @@
 
 use std::arch::x86_64::*;
 
-use crate::op::{Level, level};
+use crate::level::{Level, level};
 
 /// Operations on `N` lanes of 32 bits. To be inlined, always.
 ///

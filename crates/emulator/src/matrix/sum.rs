@@ -11,8 +11,9 @@ use super::codes::Factors;
 use super::side::{View, ZERO};
 use super::sparse::Picks;
 use crate::fp::soft;
+use crate::level::{Level, level};
 use crate::mode::Round;
-use crate::op::{Level, Op, OpFlags, level};
+use crate::op::{Op, OpFlags};
 use crate::wave::Row;
 
 /// The NaN of matrix operations.

@@ -4,8 +4,9 @@ use luthier_isa::Generation;
 
 use super::{chain, named};
 use crate::fp::dot::reference::{BF8, BF16, Codes, F16, F32, FP8, Format, Sum};
+use crate::level::{Level, level};
 use crate::mode::Mode;
-use crate::op::{Level, Op, level};
+use crate::op::Op;
 use crate::wave::Wave;
 
 /// Part of the wave and place in its lanes.

@@ -8,6 +8,7 @@ use luthier_isa::Generation;
 
 use super::access::{self, Addresses, Rows};
 use super::{Action, Transfer, atomic::Atomic, buffer, lanes, notice};
+use crate::level::{Work, at_best};
 use crate::memory::{PRIVATE_BASE, SCRATCH_APERTURE, SCRATCH_LANE, SHARED_BASE};
 use crate::op::{Flow, Op};
 use crate::report::FindingKind;
@@ -116,25 +117,41 @@ pub fn global(w: &mut Wave, op: &Op) -> Flow {
     access::issue(w, encoded.action(), rows_of(op, encoded), &at)
 }
 
+/// Each lane's address of a GLOBAL access.
 pub(super) fn global_addresses(w: &Wave, op: &Op, out: &mut [u64; 64]) {
-    if op.ssrc != NO_BASE {
-        let base = w.s64(op.ssrc).wrapping_add(op.imm);
-        let row = &w.row(op.src[0]).0;
-        if w.generation == Generation::Gfx1250 {
-            // Here offsets have a sign (LLVM's GCNSubtarget::hasSignedGVSOffset).
-            let scale = i64::from(op.src[2]);
-            for i in 0..64 {
-                out[i] = base.wrapping_add_signed(i64::from(row[i] as i32) * scale);
+    at_best(GlobalAddresses { w, op, out });
+}
+
+struct GlobalAddresses<'a> {
+    w: &'a Wave,
+    op: &'a Op,
+    out: &'a mut [u64; 64],
+}
+
+impl Work for GlobalAddresses<'_> {
+    type Result = ();
+    #[inline(always)]
+    fn run(self) {
+        let GlobalAddresses { w, op, out } = self;
+        if op.ssrc != NO_BASE {
+            let base = w.s64(op.ssrc).wrapping_add(op.imm);
+            let row = &w.row(op.src[0]).0;
+            if w.generation == Generation::Gfx1250 {
+                // Here offsets have a sign (LLVM's GCNSubtarget::hasSignedGVSOffset).
+                let scale = i64::from(op.src[2]);
+                for i in 0..64 {
+                    out[i] = base.wrapping_add_signed(i64::from(row[i] as i32) * scale);
+                }
+                return;
             }
-            return;
-        }
-        for i in 0..64 {
-            out[i] = base.wrapping_add(u64::from(row[i]));
-        }
-    } else {
-        let (lo, hi) = w.pair(op.src[0]);
-        for i in 0..64 {
-            out[i] = (u64::from(lo.0[i]) | u64::from(hi.0[i]) << 32).wrapping_add(op.imm);
+            for i in 0..64 {
+                out[i] = base.wrapping_add(u64::from(row[i]));
+            }
+        } else {
+            let (lo, hi) = w.pair(op.src[0]);
+            for i in 0..64 {
+                out[i] = (u64::from(lo.0[i]) | u64::from(hi.0[i]) << 32).wrapping_add(op.imm);
+            }
         }
     }
 }

@@ -32,6 +32,7 @@ pub mod tensor;
 pub mod tensor_ops;
 pub mod typed;
 
+use crate::level::{Work, at_best};
 use crate::op::{Flow, Handler, Op};
 use crate::wave::{Row, Wave};
 
@@ -86,22 +87,41 @@ impl Transfer {
     }
     /// As [`Transfer::merge`], of all lanes: `raw` becomes what the destination holds then.
     pub fn merge_all(self, old: &Row, kept: u32, raw: &mut Row) {
-        // Each loop knows which transfer it is for.
-        macro_rules! merged {
-            ($($known:ident),*) => {
-                match self {
-                    $(Transfer::$known => {
-                        (0..64).for_each(|i| raw.0[i] = Transfer::$known.merge(old.0[i] & kept, raw.0[i]));
-                    })*
-                }
-            };
-        }
-        merged!(Words, U8, I8, U16, I16, U8Lo, I8Lo, B16Lo, U8Hi, I8Hi, B16Hi);
+        at_best(Merged { transfer: self, old, kept, raw });
     }
     /// As [`Transfer::extract`], of all lanes.
     pub fn extract_all(self, values: &mut Row) {
         let by = if self.extract(0x1_0000) == 1 { 16 } else { 0 };
         values.0.iter_mut().for_each(|value| *value >>= by);
+    }
+}
+
+/// What [`Transfer::merge_all`] does.
+struct Merged<'a> {
+    transfer: Transfer,
+    old: &'a Row,
+    kept: u32,
+    raw: &'a mut Row,
+}
+
+impl Work for Merged<'_> {
+    type Result = ();
+    #[inline(always)]
+    fn run(self) {
+        let Merged { transfer, old, kept, raw } = self;
+        // Each loop knows which transfer it is for.
+        macro_rules! merged {
+            ($($known:ident),*) => {
+                match transfer {
+                    $(Transfer::$known => {
+                        for i in 0..64 {
+                            raw.0[i] = Transfer::$known.merge(old.0[i] & kept, raw.0[i]);
+                        }
+                    })*
+                }
+            };
+        }
+        merged!(Words, U8, I8, U16, I16, U8Lo, I8Lo, B16Lo, U8Hi, I8Hi, B16Hi);
     }
 }
 

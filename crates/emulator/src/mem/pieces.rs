@@ -1,7 +1,7 @@
 //! Where a wave's lanes access memory, sixteen lanes at a time: kernels mostly read neighbouring words, or one word
 //! together. What is regular needs no gathers, and its bounds are checked once for all of its lanes.
 
-use crate::op::{Level, level};
+use crate::level::{Level, level};
 
 /// Lanes of a piece.
 pub const LANES: usize = 16;

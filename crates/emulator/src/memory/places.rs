@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::wide::{self, Quad};
+use crate::level::Work;
 use crate::wave::Row;
 
 /// Checked aligned places, one a lane.
@@ -85,6 +86,35 @@ impl Words {
                 self.first.at(self.offsets[i + k]).store128(words);
             }
         }
+    }
+}
+
+/// Finds the offsets of all lanes' addresses.
+pub(super) struct Offsets<'a> {
+    pub lanes: &'a [u64; 64],
+    pub mask: u64,
+    /// Of the allocation.
+    pub start: u64,
+    /// What inactive lanes get.
+    pub spare: u64,
+    pub out: &'a mut [u64; 64],
+}
+
+impl Work for Offsets<'_> {
+    /// The bits that any address has, and the largest offset.
+    type Result = (u64, u64);
+    #[inline(always)]
+    fn run(self) -> Self::Result {
+        // Buffers are aligned, so that offsets say all, but for those at the process's own addresses.
+        let (mut bits, mut most) = (self.start, 0);
+        for i in 0..64 {
+            let on = ((self.mask >> i) & 1).wrapping_neg();
+            let offset = (self.lanes[i].wrapping_sub(self.start) & on) | (self.spare & !on);
+            bits |= offset;
+            most = most.max(offset);
+            self.out[i] = offset;
+        }
+        (bits, most)
     }
 }
 

@@ -3,7 +3,7 @@
 use iced_x86::{Code, Register};
 
 use super::graph::Binary;
-use crate::op::Level;
+use crate::level::Level;
 
 /// What code is made for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -44,8 +44,9 @@ use pages::Pages;
 use phase::{Phase, Terms, What};
 pub use run::Run;
 
+use crate::level::level;
 use crate::mode::Mode;
-use crate::op::{Op, level};
+use crate::op::Op;
 
 /// Executions of a block by one worker, after which native code is made: about as long as that takes.
 const HOT: u64 = 400;

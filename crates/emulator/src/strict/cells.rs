@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use super::order::{Access, AccessId, Actor, Order, Relation};
-use crate::op::{Level, level};
+use crate::level::{Level, level};
 
 /// How an access touches bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,8 +6,9 @@
 
 use crate::fp::{flush16, flush32, flush64, half, quiet32};
 use crate::lanes::{Halves, fill3, fill64, lane64, ranges};
+use crate::level::{Level, level};
 use crate::mode::{Mode, Round};
-use crate::op::{Flow, Level, Op, level};
+use crate::op::{Flow, Op};
 use crate::wave::{Row, Wave};
 
 /// Exact operations on bits.

@@ -1,7 +1,7 @@
 //! Coefficients of all lanes from tables of 32 segments: with AVX-512 they are permutations of registers, not loads.
 
 use super::tables::Segment;
-use crate::op::{Level, level};
+use crate::level::{Level, level};
 
 /// 32 segments, coefficient after coefficient.
 pub type Columns = [[u32; 32]; 4];

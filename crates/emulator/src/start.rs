@@ -1,0 +1,219 @@
+//! The initial state of waves.
+//!
+//! A launch may have millions that do little each, so what all of them begin with is found once.
+
+use luthier_isa::Generation;
+use luthier_loader::EntryValue;
+use luthier_loader::entry::EntryField;
+
+use crate::dispatch::Dispatch;
+use crate::facts::ScratchBase;
+use crate::lower::Limits;
+use crate::memory::SCRATCH_APERTURE;
+use crate::mode::Mode;
+use crate::strict::ALWAYS_DEFINED;
+use crate::wave::{Place, Registers, Row, Wave, rows, scalar};
+
+/// Scalar registers that are no constants.
+const SCALARS: usize = scalar::FIRST_CONST as usize;
+
+/// What the waves of a launch start with.
+pub struct Start {
+    limits: Limits,
+    mode: Mode,
+    generation: Generation,
+    /// See [`Wave::kept`].
+    kept: u32,
+    lanes: u32,
+    /// Bytes of scratch.
+    scratch: u64,
+    /// Scalar registers, without those that differ from wave to wave.
+    scalars: [u32; SCALARS],
+    /// All scalar registers that are set, one bit each.
+    set: u128,
+    /// What differs.
+    fields: Vec<EntryField>,
+    /// The work-item's ids that the kernel asks for: the row, the bits and the dimension.
+    ids: Vec<(usize, u8, usize)>,
+    /// Rows of these.
+    used: usize,
+}
+
+/// What the waves of a workgroup have in common.
+pub struct Group {
+    pub id: [u32; 3],
+    /// Work-items.
+    pub size: [u32; 3],
+    /// Where its scratch begins, and how many bytes there are.
+    pub scratch: u64,
+    pub scratch_len: u64,
+}
+
+impl Start {
+    pub fn of(d: &Dispatch) -> Start {
+        let limits = d.facts.registers(&d.descriptor);
+        let all = d.entry_state.fields.iter();
+        let (ids, others): (Vec<&EntryField>, Vec<&EntryField>) = all.partition(|field| field.range.first.is_vgpr());
+        let ids = ids.into_iter().filter_map(|field| match field.value {
+            EntryValue::WorkitemId(axis) => Some((usize::from(field.range.first.number()), field.shift, axis.index())),
+            _ => None,
+        });
+        let ids: Vec<_> = ids.collect();
+        let mut start = Start {
+            mode: mode(d),
+            generation: d.facts.generation(),
+            kept: if d.facts.clears_halves() { 0 } else { !0 },
+            lanes: d.lanes(),
+            scratch: d.wave_scratch(),
+            scalars: [0; SCALARS],
+            set: others.iter().flat_map(|field| field.range.units()).fold(0, |set, reg| set | 1 << reg.index()),
+            fields: others.iter().filter(|field| differs(field.value)).map(|&&field| field).collect(),
+            used: ids.iter().map(|(row, ..)| row + 1).max().unwrap_or(0),
+            ids,
+            limits,
+        };
+        let group = Group { id: [0; 3], size: d.workgroup, scratch: 0, scratch_len: 0 };
+        for field in others.into_iter().filter(|field| !differs(field.value)) {
+            put(field, start.value(d, field.value, &group, 0), &mut start.scalars);
+        }
+        start
+    }
+
+    /// Puts the wave with this number in a workgroup into its initial state.
+    pub fn put(&self, d: &Dispatch, w: &mut Wave, group: &Group, number: u32) {
+        w.place = Place { workgroup: group.id, wave_in_group: number };
+        w.s[..SCALARS].copy_from_slice(&self.scalars);
+        w.set_lanes(self.lanes);
+        w.scratch_base = d.facts.scratch_code;
+        w.set_s64(w.scratch_base, 0);
+        w.set_scc(false);
+        w.clear_registers();
+        let limits = &self.limits;
+        (w.vgpr_block, w.allocated) = (limits.vgpr_block, limits.vgpr_block);
+        w.first_agpr = limits.first_agpr;
+        w.vgprs = if limits.vgpr_block != 0 { limits.vgprs } else { limits.vgprs.max(rows::AGPR) };
+        w.mode = self.mode;
+        (w.generation, w.kept) = (self.generation, self.kept);
+        w.fault = None;
+        // What the wave before it has stored is in no order with this one's loads.
+        w.has_stored = false;
+
+        for field in &self.fields {
+            put(field, self.value(d, field.value, group, number), &mut w.s);
+        }
+        let first = number * self.lanes;
+        let active = (group.size.iter().product::<u32>() - first).min(self.lanes);
+        let exec = if active == 64 { !0 } else { (1u64 << active) - 1 };
+        self.put_ids(w, group.size, first, active as usize);
+        let scratch_is_set = d.facts.scratch == ScratchBase::Set;
+        if scratch_is_set {
+            let aperture = if w.generation == Generation::Gfx1250 { SCRATCH_APERTURE } else { 0 };
+            w.set_s64(w.scratch_base, (group.scratch + u64::from(number) * self.scratch) | aperture);
+        }
+        w.set_exec(exec);
+        if let Some(strict) = &mut w.strict {
+            (0..128).filter(|code| self.set >> code & 1 != 0).for_each(|code| strict.define_scalar(code));
+            (0..self.used).for_each(|row| strict.define_lanes(row, exec));
+            if scratch_is_set {
+                [w.scratch_base, w.scratch_base + 1].into_iter().for_each(|c| strict.define_scalar(c));
+            }
+            ALWAYS_DEFINED.iter().for_each(|&code| strict.define_scalar(code));
+        }
+    }
+
+    /// The work-items' ids of a wave, of which `active` lanes are on, from the workgroup's work-item `first`.
+    fn put_ids(&self, w: &mut Wave, size: [u32; 3], first: u32, active: usize) {
+        let ids = &mut w.rows[usize::from(rows::VGPR)..][..self.used];
+        ids.fill(Row::ZERO);
+        let (mut x, mut y, mut z) = match size {
+            [_, 1, 1] => (first, 0, 0),
+            [in_x, in_y, _] => (first % in_x, first / in_x % in_y, first / in_x / in_y),
+        };
+        // A run of work-items that follow one another in x at a time.
+        let mut lane = 0;
+        while lane < active {
+            let end = active.min(lane + (size[0] - x) as usize);
+            for &(row, shift, axis) in &self.ids {
+                let (from, step) = ([x, y, z][axis], u32::from(axis == 0));
+                for (id, value) in ids[row].0[lane..end].iter_mut().zip(0..) {
+                    *id |= (from + step * value) << shift;
+                }
+            }
+            (lane, x, y) = (end, 0, y + 1);
+            if y == size[1] {
+                (y, z) = (0, z + 1);
+            }
+        }
+        let mut written = Registers::default();
+        written[0] = 7;
+        w.note_written(&written);
+    }
+
+    /// The registers of a value that is the same in all lanes.
+    fn value(&self, d: &Dispatch, value: EntryValue, group: &Group, number: u32) -> [u32; 4] {
+        let pair = |value: u64| [value as u32, (value >> 32) as u32, 0, 0];
+        let one = |value: u32| [value, 0, 0, 0];
+        match value {
+            EntryValue::PrivateSegmentBuffer => {
+                // Base; swizzled; all of the scratch; 32-bit data, elements of 4 bytes, index stride a wave, lane added.
+                let stride = if self.lanes == 32 { 2 } else { 3 };
+                let gfx9 = self.generation.is_gfx9_family();
+                let data = if gfx9 { 4 << 15 | 1 << 19 } else { 22 << 12 | 3 << 28 };
+                let high = (group.scratch >> 32) as u32 & 0xffff | 1 << 31;
+                [group.scratch as u32, high, group.scratch_len as u32, data | stride << 21 | 1 << 23]
+            }
+            EntryValue::DispatchPtr => pair(d.packet),
+            EntryValue::QueuePtr => pair(d.queue),
+            EntryValue::KernargPtr => pair(d.kernarg),
+            EntryValue::DispatchId => pair(1),
+            EntryValue::FlatScratchInit => pair(group.scratch),
+            EntryValue::PrivateSegmentSize => one(d.private),
+            EntryValue::Argument(at) => {
+                let word = d.kernarg_bytes.get(at as usize..at as usize + 4);
+                one(word.and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes))
+            }
+            // Of a cluster of several, what goes into the workgroup's place is the cluster's.
+            EntryValue::WorkgroupId(axis) => one(group.id[axis.index()] / d.cluster[axis.index()]),
+            EntryValue::WorkgroupInfo => {
+                // The first wave, and how many there are; in between, what orders appends.
+                let waves = d.waves(group.size.iter().product());
+                one(u32::from(number == 0) << 31 | waves & 63)
+            }
+            EntryValue::ScratchOffset => one((u64::from(number) * self.scratch) as u32),
+            EntryValue::WaveInGroup => one(number),
+            EntryValue::PlaceInCluster => {
+                let within = (0..3).map(|i| group.id[i] % d.cluster[i]);
+                let last = d.cluster.map(|n| n - 1).into_iter().chain([d.cluster_size() - 1]);
+                one(within.chain(last).enumerate().fold(0, |word, (i, field)| word | (field & 15) << (4 * i)))
+            }
+            // In VGPRs.
+            EntryValue::WorkitemId(_) => [0; 4],
+        }
+    }
+}
+
+/// Whether not all waves of a launch have the same.
+fn differs(value: EntryValue) -> bool {
+    !value.is_user() || matches!(value, EntryValue::PrivateSegmentBuffer | EntryValue::FlatScratchInit)
+}
+
+/// Writes the registers, or the bits of one, that a field has.
+fn put(field: &EntryField, words: [u32; 4], scalars: &mut [u32]) {
+    let mask = u32::MAX >> (32 - field.bits) << field.shift;
+    for (reg, word) in field.range.units().zip(words) {
+        let register = &mut scalars[usize::from(reg.index() as u8)];
+        *register = *register & !mask | word << field.shift & mask;
+    }
+}
+
+/// MODE: rounding and denormals are the descriptor's.
+fn mode(d: &Dispatch) -> Mode {
+    let bits = d.descriptor.compute_pgm_rsrc1();
+    let float = bits >> 12 & 0xff;
+    let fp16_overflow = (bits >> 26 & 1) << 23;
+    match d.facts.generation() {
+        // Nothing chooses here: clamping makes zeros of NaNs.
+        Generation::Gfx12 | Generation::Gfx1250 => Mode(float | 1 << 8 | fp16_overflow),
+        _ => Mode(float | (bits >> 21 & 1) << 8 | (bits >> 23 & 1) << 9 | fp16_overflow),
+    }
+}
