@@ -54,8 +54,9 @@ def node(card: str, folder: Path) -> Path:
 
 def names() -> list[str]:
     driver = ctypes.CDLL(str(DRIVER))
-    driver.luthierCheckCard.restype = ctypes.c_char_p
-    return driver.luthierCheckCard(b"no such card").decode().split(", ")
+    driver.luthierCheckVariables.restype = ctypes.c_char_p
+    wrong = driver.luthierCheckVariables(b"LUTHIER_MOCK_AS=none").decode()
+    return wrong.removeprefix("LUTHIER_MOCK_AS=none: there is no such card here; there are ").split(", ")
 
 
 def test_every_card_is_in_the_table():
@@ -93,14 +94,80 @@ def test_device_numbers_are_those_that_libdrm_knows_by_the_cards_names(tmp_path)
 ENGINES = {"RX 7900 XTX": (6, 2), "PRO W7900": (6, 2)}
 
 
-@pytest.mark.parametrize("card", ENGINES)
-def test_rocminfo_has_the_engines_of_the_card_and_the_arrays_of_one(card, tmp_path):
+def agents(card: str) -> list[str]:
+    """What rocminfo of ROCm 7 says of each GPU, if they are this card."""
     rocm.need_rocm7()
     words = [sys.executable, "-m", "luthier", "trace", "--rocm", "7", "--as", card, "--", "rocminfo"]
     done = subprocess.run(words, capture_output=True, text=True, env=rocm.ENVIRONMENT, timeout=rocm.TIMEOUT)
     assert done.returncode == 0, done.stderr
-    gpu = done.stdout.partition("Agent 2")[2]
-    found = [int(re.search(rf"{what}: +(\d+)", gpu)[1]) for what in ("Shader Engines", "Shader Arrs. per Eng.")]
+    _host, *gpus = re.split(r"^Agent \d+ *$", done.stdout, flags=re.M)[1:]
+    return gpus
+
+
+def of_agent(agent: str, what: str) -> int:
+    return int(re.search(rf"{re.escape(what)}: *(\d+)", agent)[1])
+
+
+@pytest.mark.parametrize("card", ENGINES)
+def test_rocminfo_has_the_engines_of_the_card_and_the_arrays_of_one(card, tmp_path):
+    (gpu,) = agents(card)
+    found = [of_agent(gpu, what) for what in ("Shader Engines", "Shader Arrs. per Eng.")]
     engines, arrays = ENGINES[card]
     assert found == [engines, arrays]
     assert numbers(node(card, tmp_path) / "properties")["array_count"] == engines * arrays
+
+
+# Likewise, of ROCm 6 and 7: bytes of a line of the cache that all compute units share.
+LINES = {"RX Vega 64": 64, "MI210": 128, "MI300X": 128, "RX 6800 XT": 128, "RX 7900 XTX": 128, "RX 9070 XT": 256}
+
+
+@pytest.mark.parametrize("card", LINES)
+def test_rocminfo_has_the_lines_of_the_cards_cache(card):
+    (gpu,) = agents(card)
+    assert of_agent(gpu, "Cacheline Size") == LINES[card]
+
+
+# AMD's guide to the MI300X's partitions: GPUs of a card, and the compute units, dies and GiB of each.
+PARTITIONS = {"SPX": (1, 304, 8, 192), "DPX": (2, 152, 4, 96), "QPX": (4, 76, 2, 48), "CPX": (8, 38, 1, 24)}
+
+
+@pytest.mark.parametrize("mode", PARTITIONS)
+def test_each_partition_of_a_card_is_a_gpu(mode, tmp_path):
+    count, units, dies, memory = PARTITIONS[mode]
+    nodes = node(f"MI300X:{mode}", tmp_path).parent
+    gpus = [numbers(nodes / str(number) / "properties") for number in range(1, count + 1)]
+    assert not (nodes / str(count + 1)).exists()
+    for part, gpu in enumerate(gpus):
+        assert (gpu["simd_count"] // gpu["simd_per_cu"], gpu["num_xcc"], gpu["local_mem_size"]) == (units, dies, memory << 30)
+        # The kernel tells partitions of a card by PCI's number of the function.
+        assert (gpu["location_id"] & ~7, gpu["location_id"] & 7) == (gpus[0]["location_id"], part)
+    assert len({gpu["unique_id"] for gpu in gpus}) == count
+    device = tmp_path / "sys/class/drm/card0/device"
+    assert (device / "current_compute_partition").read_text() == f"{mode}\n"
+    assert (device / "available_compute_partition").read_text() == "SPX, DPX, QPX, CPX\n"
+
+
+def test_rocminfo_has_each_partition_of_a_card():
+    gpus = agents("MI300X:CPX")
+    assert [(of_agent(gpu, "Compute Unit"), of_agent(gpu, "Shader Engines")) for gpu in gpus] == [(38, 4)] * 8
+
+
+@pytest.mark.parametrize(
+    "card, why",
+    [
+        ("MI300X:TPX", "MI300X has no partitions TPX; it has SPX, DPX, QPX, CPX"),
+        ("RX 7900 XTX:CPX", "RX 7900 XTX has one die, and no partitions"),
+        ("MI300X:", "which partitions MI300X has is to follow the colon: SPX, DPX, QPX, CPX"),
+    ],
+)
+def test_partitions_that_a_card_has_not_are_refused(card, why):
+    words = [sys.executable, "-m", "luthier", "trace", "--as", card, "--", "true"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"luthier: error: --as {card}: {why}")
+
+
+def test_a_process_has_eight_gpus_at_most():
+    words = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx942,2", "--as", "MI300X:CPX", "--", "true"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    why = "--as MI300X:CPX: 2 such cards are 16 GPUs, and a process has 8 at most"
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"luthier: error: {why}")

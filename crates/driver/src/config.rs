@@ -3,7 +3,8 @@
 use luthier_emulator::{FindingKind, Kinds, Schedule, Strict, TARGETS};
 use luthier_isa::Target;
 
-use crate::card::{self, CARDS, Card};
+use crate::card::{self, Card};
+use crate::partition::Partition;
 
 /// The mock GPUs of a process.
 #[derive(Clone, Debug)]
@@ -12,6 +13,8 @@ pub struct Config {
     pub gpus: u32,
     /// What each of them is.
     pub card: Card,
+    /// How real cards would be divided into them.
+    pub partition: Partition,
     /// Bytes of local memory of each.
     pub memory: u64,
     pub compute_units: u32,
@@ -51,7 +54,7 @@ impl Config {
     /// # Errors
     /// As [`Config::from_environment`].
     pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Config, String> {
-        let (card, target, gpus) = gpus(get("LUTHIER_MOCK").as_deref(), get("LUTHIER_MOCK_AS").as_deref())?;
+        let (card, partition, target, gpus) = gpus(get("LUTHIER_MOCK").as_deref(), get("LUTHIER_MOCK_AS").as_deref())?;
         let number = |name: &str, default: u64, range: std::ops::RangeInclusive<u64>| match get(name) {
             None => Ok(default),
             Some(text) => text.parse().ok().filter(|n| range.contains(n)).ok_or_else(|| {
@@ -59,13 +62,14 @@ impl Config {
             }),
         };
         let flag = |name: &str| get(name).is_some_and(|value| value != "0");
-        let compute_units = card.map_or(8, |card| card.compute_units.into());
+        let compute_units = card.as_ref().map_or(8, |card| card.compute_units.into());
         let compute_units = number("LUTHIER_MOCK_CUS", compute_units, 1..=512)? as u32;
-        let card = card.copied().unwrap_or_else(|| card::small(target, compute_units));
+        let card = card.unwrap_or_else(|| card::small(target, compute_units));
         Ok(Config {
             target,
             gpus,
             card,
+            partition,
             memory: match get("LUTHIER_MOCK_MEMORY") {
                 None => card.memory << 30,
                 Some(text) => bytes(&text).filter(|n| (64 << 20..=1 << 42).contains(n)).ok_or_else(|| {
@@ -98,22 +102,25 @@ impl Config {
     }
 }
 
-/// The card, if one is named, the processor, and how many.
-fn gpus(mock: Option<&str>, named: Option<&str>) -> Result<(Option<&'static Card>, Target, u32), String> {
+/// The card, or the part of one, if one is named, how it is divided, the processor, and how many GPUs there are.
+fn gpus(mock: Option<&str>, named: Option<&str>) -> Result<(Option<Card>, Partition, Target, u32), String> {
     let Some(name) = named else {
         let (target, count) = devices(mock.unwrap_or("gfx90a"))?;
-        return Ok((None, target, count));
+        return Ok((None, Partition::WHOLE, target, count));
     };
-    let card = card::named(name).ok_or_else(|| {
-        let known: Vec<_> = CARDS.iter().map(|card| card.name).collect();
-        format!("LUTHIER_MOCK_AS={name}: there is no such card here; there are {}", known.join(", "))
-    })?;
+    let (card, partition) = card::asked(name).map_err(|why| format!("LUTHIER_MOCK_AS={name}: {why}"))?;
     let (target, count) = mock.map_or(Ok((card.target, 1)), devices)?;
     if target != card.target {
         let (is, other) = (card.target.name(), target.name());
         return Err(format!("LUTHIER_MOCK_AS={name}: its processor is {is}, and LUTHIER_MOCK asks for {other}"));
     }
-    Ok((Some(card), target, count))
+    let all = count * partition.parts;
+    if all > MOST_GPUS {
+        return Err(format!(
+            "LUTHIER_MOCK_AS={name}: {count} such cards are {all} GPUs, and a process has {MOST_GPUS} at most"
+        ));
+    }
+    Ok((Some(partition.share(card)), partition, target, all))
 }
 
 fn devices(text: &str) -> Result<(Target, u32), String> {
@@ -197,6 +204,16 @@ mod tests {
     }
 
     #[test]
+    fn a_divided_card_is_several_gpus() {
+        let config = with(&[("LUTHIER_MOCK_AS", "MI300X:qpx")]).expect("possible");
+        assert_eq!((config.gpus, config.compute_units, config.memory), (4, 76, 48 << 30));
+        let config = with(&[("LUTHIER_MOCK_AS", "MI300X:DPX"), ("LUTHIER_MOCK", "gfx942,3")]).expect("possible");
+        assert_eq!(config.gpus, 6);
+        let error = with(&[("LUTHIER_MOCK_AS", "MI300X:CPX"), ("LUTHIER_MOCK", "gfx942,2")]).expect_err("too many");
+        assert_eq!(error, "LUTHIER_MOCK_AS=MI300X:CPX: 2 such cards are 16 GPUs, and a process has 8 at most");
+    }
+
+    #[test]
     fn a_tool_sees_the_kernels_that_copy() {
         let copies = |pairs: &[_]| with(pairs).expect("possible").copies;
         assert!(copies(&[]) && !copies(&[("HSA_TOOLS_LIB", "x.so")]) && !copies(&[("LUTHIER_MOCK_COPIES", "kernels")]));
@@ -208,6 +225,8 @@ mod tests {
         for (name, value) in [
             ("LUTHIER_MOCK", "gfx803"),
             ("LUTHIER_MOCK_AS", "MI300"),
+            ("LUTHIER_MOCK_AS", "MI300X:TPX"),
+            ("LUTHIER_MOCK_AS", "MI100:CPX"),
             ("LUTHIER_MOCK", "gfx90a,9"),
             ("LUTHIER_MOCK_MEMORY", "much"),
             ("LUTHIER_MOCK_CUS", "0"),

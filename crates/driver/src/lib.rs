@@ -47,6 +47,7 @@ pub mod heard;
 pub mod log;
 pub mod memory;
 pub mod order;
+pub mod partition;
 pub mod polling;
 pub mod queue;
 pub mod report;

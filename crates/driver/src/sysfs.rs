@@ -6,7 +6,9 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use crate::card;
 use crate::config::Config;
+use crate::partition::Partition;
 
 /// The topology's folder, and those of devices.
 const TOPOLOGY: &str = "sys/class/kfd/kfd/topology";
@@ -47,12 +49,23 @@ pub fn write(config: &Config, root: &Path) -> io::Result<()> {
                 ("mem_info_vram_total", format!("{}\n", config.memory)),
                 ("mem_info_vram_used", "0\n".to_owned()),
             ];
-            for (file, text) in files {
+            for (file, text) in files.into_iter().chain(partition_files(config)) {
                 put(&format!("{DRM}/{name}/device/{file}"), &text)?;
             }
         }
     }
     Ok(())
+}
+
+/// How the card is divided, and could be, if it has several dies.
+fn partition_files(config: &Config) -> Vec<(&'static str, String)> {
+    let Some(card) = card::named(config.card.name).filter(|card| card.xccs > 1) else { return Vec::new() };
+    let all: Vec<_> = Partition::of(card).iter().map(|one| one.mode).collect();
+    vec![
+        ("current_compute_partition", format!("{}\n", config.partition.mode)),
+        ("available_compute_partition", format!("{}\n", all.join(", "))),
+        ("current_memory_partition", "NPS1\n".to_owned()),
+    ]
 }
 
 /// The files of a node: one line for each property, with its name, as the kernel has them.

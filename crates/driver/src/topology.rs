@@ -9,8 +9,10 @@ use crate::card;
 use crate::config::Config;
 
 const PCIE: u32 = 2;
-/// Distance of a hop; 0 would be none.
+const XGMI: u32 = 11;
+/// Distance of a hop, and within a card; 0 would be none.
 const WEIGHT: u32 = 20;
+const WEIGHT_WITHIN: u32 = 13;
 const CACHE_DATA: u32 = 1;
 const CACHE_CPU: u32 = 1 << 2;
 const CACHE_GPU: u32 = 1 << 3;
@@ -68,7 +70,8 @@ impl Config {
             p.engine_id = microcode(self.target) | major << 10 | minor << 16 | stepping << 24;
             p.engine_versions = 150;
             (p.vendor, p.device) = (0x1002, card.device);
-            p.location = (3 + index) << 8;
+            p.location = self.bus(index) << 8 | index % self.partition.parts;
+            p.hive = if self.partition.parts > 1 { u64::from(self.bus(index)) << 8 } else { 0 };
             p.local_memory = if self.apu { 0 } else { self.memory };
             p.max_clock_gpu = card.clocks[0];
             p.render_minor = 128 + index as i32;
@@ -80,6 +83,16 @@ impl Config {
             set_names(&mut p, &self.marketing_name(), self.target.name());
         }
         p
+    }
+
+    /// PCI's number of the bus that a GPU's card is on.
+    fn bus(&self, index: u32) -> u32 {
+        3 + index / self.partition.parts
+    }
+
+    /// Whether two nodes are GPUs of one card.
+    fn share_a_card(&self, node: u32, other: u32) -> bool {
+        !self.apu && node != 0 && other != 0 && self.bus(node - 1) == self.bus(other - 1)
     }
 
     /// What people call it: the card that it is to be, or a mock GPU of a processor.
@@ -132,11 +145,11 @@ impl Config {
     }
 
     pub fn caches(&self, node: u32) -> Vec<CacheProperties> {
-        let cache = |level: u32, size: u32, kind: u32, processor: u32| CacheProperties {
+        let cache = |level: u32, size: u32, line: u32, kind: u32, processor: u32| CacheProperties {
             processor,
             level,
             size,
-            line: 64,
+            line,
             lines_per_tag: 1,
             associativity: 16,
             latency: 1,
@@ -145,24 +158,29 @@ impl Config {
         };
         let mut caches = Vec::new();
         if node == 0 {
-            caches.push(cache(1, 32, CACHE_CPU, 0));
+            caches.push(cache(1, 32, 64, CACHE_CPU, 0));
         }
         if self.is_gpu(node) {
-            let sizes = (1..).zip(self.card.caches).filter(|(_, size)| *size != 0);
-            caches.extend(sizes.map(|(level, size)| cache(level, size, CACHE_GPU, 0x8000_0000)));
+            let all = (1..).zip(self.card.caches.into_iter().zip(card::lines(self.target)));
+            let there = all.filter(|(_, (size, _))| *size != 0);
+            caches.extend(there.map(|(level, (size, line))| cache(level, size, line, CACHE_GPU, 0x8000_0000)));
         }
         caches
     }
 
-    /// From a node to every other one, by way of PCIe.
+    /// From a node to every other one: by way of PCIe, or within a card.
     pub fn links(&self, node: u32) -> Vec<LinkProperties> {
         let others = (0..self.nodes()).filter(|&other| other != node);
         let link = |to: u32| LinkProperties {
-            kind: PCIE,
+            kind: if self.share_a_card(node, to) { XGMI } else { PCIE },
             from: node,
             to,
-            // GPUs see one another through the host.
-            weight: if node != 0 && to != 0 { 2 * WEIGHT } else { WEIGHT },
+            weight: match node != 0 && to != 0 {
+                _ if self.share_a_card(node, to) => WEIGHT_WITHIN,
+                // Cards see one another through the host.
+                true => 2 * WEIGHT,
+                false => WEIGHT,
+            },
             min_bandwidth: 16000,
             max_bandwidth: 16000,
             ..Default::default()

@@ -19,6 +19,8 @@ from .surroundings import lead_to_files, prepend, stand_around_rocm7
 DRIVER = Path(__file__).resolve().parent.parent / "driver"
 # Programs that look for the kernel's driver themselves, before they ask the runtime.
 _LOOK_FOR_DRIVER = ("rocminfo",)
+# Options that say what GPUs there are, and the driver's names of them, longer ones first.
+_SIZES = {"--as": "LUTHIER_MOCK_AS", "--cus": "LUTHIER_MOCK_CUS", "--memory": "LUTHIER_MOCK_MEMORY", "--mock": "LUTHIER_MOCK"}
 _SCHEDULES = re.compile(r"fair|alternate|random:\d{1,19}")
 
 
@@ -74,8 +76,9 @@ class MockGpus:
         library = DRIVER / "libhsakmt.so.1"
         if self and not library.exists():
             raise ArgumentError(f"{library} is missing: `make driver` builds it, and wheels have it")
-        if self.card is not None:
-            _check_card(self.card)
+        sizes = {"--as": self.card, "--mock": self.mock, "--cus": self.cus, "--memory": self.memory}
+        if self:
+            _check_sizes({option: value for option, value in sizes.items() if value is not None})
         if self.schedule is not None and not _SCHEDULES.fullmatch(self.schedule):
             raise ArgumentError(f"--schedule {self.schedule}: programs run under fair, alternate or random:SEED")
 
@@ -176,12 +179,16 @@ class Program:
         return cls(path, words, made)
 
 
-def _check_card(name: str) -> None:
-    """That the driver knows a card: it has the list."""
+def _check_sizes(options: Mapping[str, str]) -> None:
+    """That the driver can have GPUs of these options and values: it knows the cards."""
     import ctypes
 
+    variables = {_SIZES[option]: value for option, value in options.items()}
     library = ctypes.CDLL(str(DRIVER / "libhsakmt.so.1"))
-    library.luthierCheckCard.restype = ctypes.c_char_p
-    unknown = library.luthierCheckCard(name.encode())
-    if unknown is not None:
-        raise ArgumentError(f"--as {name}: there is no such card here; there are {unknown.decode()}")
+    library.luthierCheckVariables.restype = ctypes.c_char_p
+    wrong = library.luthierCheckVariables("\n".join(f"{name}={value}" for name, value in variables.items()).encode())
+    if wrong is not None:
+        text = wrong.decode()
+        for option, name in _SIZES.items():
+            text = text.replace(f"{name}=", f"{option} ").replace(name, option)
+        raise ArgumentError(text)

@@ -3,7 +3,6 @@
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::OnceLock;
 
 use libc::{c_char, c_int, c_void};
 
@@ -13,7 +12,6 @@ use crate::abi::{
     CacheProperties, ClockCounters, LinkProperties, MemoryProperties, NodeProperties, Status, SystemProperties,
     TileConfig, Version, newer,
 };
-use crate::card::{self, CARDS};
 use crate::config::Config;
 use crate::{clock, state, sysfs};
 
@@ -200,18 +198,6 @@ pub unsafe extern "C" fn hsaKmtGetXNACKMode(enabled: *mut i32) -> Status {
 #[unsafe(no_mangle)]
 pub extern "C" fn hsaKmtSetXNACKMode(enable: i32) -> Status {
     if enable == 0 { Status::Success } else { Status::NotSupported }
-}
-
-/// Not hsakmt.h's, but for `luthier trace`: null if there is a card with a name, or the names of those that there are.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn luthierCheckCard(name: *const c_char) -> *const c_char {
-    static NAMES: OnceLock<CString> = OnceLock::new();
-    // SAFETY: the caller's text.
-    if !name.is_null() && card::named(&unsafe { CStr::from_ptr(name) }.to_string_lossy()).is_some() {
-        return std::ptr::null();
-    }
-    let names = || CARDS.iter().map(|card| card.name).collect::<Vec<_>>().join(", ");
-    NAMES.get_or_init(|| CString::new(names()).unwrap_or_default()).as_ptr()
 }
 
 /// What lines `NAME=VALUE` ask for.
