@@ -70,7 +70,7 @@ impl Config {
             p.engine_id = microcode(self.target) | major << 10 | minor << 16 | stepping << 24;
             p.engine_versions = 150;
             (p.vendor, p.device) = (0x1002, card.device);
-            p.location = self.bus(index) << 8 | index % self.partition.parts;
+            p.location = (self.bus(index) << 8) + index % self.partition.parts;
             p.hive = if self.partition.parts > 1 { u64::from(self.bus(index)) << 8 } else { 0 };
             p.local_memory = if self.apu { 0 } else { self.memory };
             p.max_clock_gpu = card.clocks[0];
