@@ -2,7 +2,7 @@
 
 use iced_x86::{Code, Register};
 
-use super::graph::Binary;
+use super::nodes::Binary;
 use crate::level::Level;
 
 /// What code is made for.

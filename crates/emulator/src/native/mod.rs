@@ -29,6 +29,7 @@ mod graph;
 #[cfg(test)]
 mod lockstep;
 mod machine;
+mod nodes;
 mod pages;
 mod phase;
 mod run;

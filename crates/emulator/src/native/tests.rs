@@ -241,7 +241,8 @@ fn wave(seed: u64, wave64: bool, exec: u64, mode: u32, rare: usize) -> Wave {
     let mut w = Wave::new();
     w.set_lanes(if wave64 { 64 } else { 32 });
     w.mode = Mode(mode);
-    w.generation = [Generation::Gfx9, Generation::Gfx11, Generation::Gfx12][seed as usize % 3];
+    let generations = [Generation::Gfx9, Generation::Gfx11, Generation::Gfx12, Generation::Gfx1250];
+    w.generation = generations[seed as usize % generations.len()];
     for row in 0..REGISTERS {
         *w.row_mut(rows::VGPR + row) = Row(std::array::from_fn(|_| random.word(rare)));
     }

@@ -2,9 +2,11 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
-use super::super::graph::{Graph, Place, Value};
+use super::super::graph::Graph;
 use super::super::machine::Machine;
-use super::{Assembler, EXEC, Plan, SLOTS, TooLarge};
+use super::super::nodes::{Place, Value};
+use super::frame::SLOTS;
+use super::{Assembler, EXEC, Plan, TooLarge};
 use crate::wave::scalar;
 
 /// A register or memory.

@@ -3,7 +3,7 @@
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::super::functions::{Function, RESULTS, SOURCES};
-use super::super::graph::{Node, Value};
+use super::super::nodes::{Node, Value};
 use super::body::Body;
 use super::{EXEC, TooLarge};
 use crate::wave::{Wave, scalar};

@@ -2,7 +2,7 @@
 
 use iced_x86::{Code, Instruction, Register};
 
-use super::super::graph::{Narrowing, Value};
+use super::super::nodes::{Narrowing, Value};
 use super::TooLarge;
 use super::body::Body;
 

@@ -2,9 +2,10 @@
 
 use iced_x86::{Code, IcedError, Instruction, Register};
 
-use super::super::graph::{Crossing, Value};
+use super::super::nodes::{Crossing, Value};
 use super::body::Body;
-use super::{EXEC, TooLarge, masked, words};
+use super::pool::words;
+use super::{EXEC, TooLarge, masked};
 
 /// Zeros in the lanes that are not of a mask register.
 fn zeroed(it: Result<Instruction, IcedError>, mask: Register) -> Result<Instruction, IcedError> {

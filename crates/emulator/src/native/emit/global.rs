@@ -2,8 +2,8 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
-use super::super::graph::{Place, Rest};
 use super::super::machine::Machine;
+use super::super::nodes::{Place, Rest};
 use super::body::Body;
 use super::lds::{NEIGHBOURS, SAME};
 use super::{Assembler, EXEC, Pool, TooLarge, masked};

@@ -2,7 +2,7 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
-use super::super::graph::Value;
+use super::super::nodes::Value;
 use super::body::Body;
 use super::{EXEC, TooLarge, masked};
 

@@ -2,10 +2,11 @@
 
 use iced_x86::{Code, Instruction, Register};
 
-use super::super::graph::{Binary, Node, Value};
 use super::super::machine::Machine;
+use super::super::nodes::{Binary, Node, Value};
 use super::body::{Body, Operand};
-use super::{ODD_LANES, TooLarge, masked};
+use super::pool::ODD_LANES;
+use super::{TooLarge, masked};
 
 impl Body<'_> {
     pub(super) fn node(&mut self, at: usize) -> Result<(), TooLarge> {

@@ -2,7 +2,7 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
-use super::super::graph::{Node, Value};
+use super::super::nodes::{Node, Value};
 use super::TooLarge;
 use super::body::{Body, Operand};
 

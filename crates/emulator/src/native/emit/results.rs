@@ -2,7 +2,7 @@
 
 use iced_x86::{Code, Instruction, Register};
 
-use super::super::graph::{Node, Value};
+use super::super::nodes::{Node, Value};
 use super::body::Body;
 use super::{EXEC, TooLarge, masked};
 use crate::wave::scalar;

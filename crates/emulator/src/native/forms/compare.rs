@@ -2,7 +2,7 @@
 
 use luthier_isa::op::Op as IsaOp;
 
-use super::super::graph::{Binary, Node, Value};
+use super::super::nodes::{Binary, Node, Value};
 use super::{Foreign, Form};
 use crate::valu::compare::{Compared, Comparison, Condition, comparison};
 

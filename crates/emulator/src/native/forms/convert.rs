@@ -1,6 +1,6 @@
 //! Conversions between formats of different widths.
 
-use super::super::graph::{Binary, Narrowing, Node};
+use super::super::nodes::{Binary, Narrowing, Node};
 use super::compare::{GREATER_OR_EQUAL, ORDERED};
 use super::{Foreign, Form};
 

@@ -1,6 +1,6 @@
 //! DPP: lanes that read others of their vector, and results that only some lanes get.
 
-use super::super::graph::{Binary, Crossing, Node};
+use super::super::nodes::{Binary, Crossing, Node};
 use super::{Foreign, Form};
 use crate::lower::dpp_source;
 

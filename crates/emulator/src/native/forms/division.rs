@@ -1,7 +1,7 @@
 //! The steps of f32 and f64 division, and other operations that native code calls a function for.
 
 use super::super::functions::{Function, SOURCES};
-use super::super::graph::{Node, Value};
+use super::super::nodes::{Node, Value};
 use super::{Foreign, Form};
 use crate::wave::scalar;
 

@@ -3,7 +3,7 @@
 
 use luthier_isa::op::Op as IsaOp;
 
-use super::super::graph::{Binary, Node, Value};
+use super::super::nodes::{Binary, Node, Value};
 use super::compare::{GREATER, GREATER_OR_EQUAL, ORDERED};
 use super::{Foreign, Form};
 use crate::op::RawMods;

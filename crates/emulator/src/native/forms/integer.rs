@@ -1,6 +1,6 @@
 //! Integers.
 
-use super::super::graph::{Binary, Node, Value};
+use super::super::nodes::{Binary, Node, Value};
 use super::{Foreign, Form};
 
 impl Form<'_> {

@@ -1,6 +1,6 @@
 //! Loads and stores of words.
 
-use super::super::graph::{Node, Place, Rest};
+use super::super::nodes::{Node, Place, Rest};
 use super::{Foreign, Form, is_temporary};
 use crate::mem::flat::{Encoded, NO_BASE};
 use crate::op::{Kind, Op};

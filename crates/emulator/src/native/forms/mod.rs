@@ -17,7 +17,8 @@ pub use scalar::{Logic, Scalar, ScalarForm, Source, When, scalar_form};
 
 use luthier_isa::op::Op as IsaOp;
 
-use super::graph::{Binary, Graph, Node, Place, Rest, Value};
+use super::graph::Graph;
+use super::nodes::{Binary, Node, Place, Rest, Value};
 use crate::op::{Kind, Op, OpFlags};
 use crate::valu::compare::comparison;
 use crate::wave::{inline_constant_f16, inline_constant32, rows, scalar as codes};

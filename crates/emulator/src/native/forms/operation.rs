@@ -3,7 +3,7 @@
 use luthier_isa::op::Op as IsaOp;
 
 use super::super::functions::Function;
-use super::super::graph::{Binary, Node};
+use super::super::nodes::{Binary, Node};
 use super::{Foreign, Form};
 use crate::op::RawMods;
 

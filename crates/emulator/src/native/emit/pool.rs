@@ -1,0 +1,89 @@
+//! Constants in front of a run's code.
+
+use std::collections::HashMap;
+
+use super::super::machine::Machine;
+use super::super::nodes::Node;
+use super::super::{Phase, What};
+use super::{TooLarge, convert};
+
+/// One bit for each lane with an odd number.
+pub const ODD_LANES: u32 = 0xaaaa;
+
+/// All ones in some lanes of a vector.
+pub fn words(lanes: u16) -> [u32; 16] {
+    std::array::from_fn(|lane| u32::from(lanes >> lane & 1).wrapping_neg())
+}
+
+/// Constants in front of the code.
+#[derive(Default)]
+pub struct Pool {
+    pub words: Vec<u32>,
+    at: HashMap<u32, usize>,
+    /// A vector each.
+    vectors: HashMap<[u32; 16], usize>,
+    /// Where the bits of lanes are, and the bytes from a first lane's word to the others'.
+    pub bits: usize,
+    pub steps: usize,
+}
+
+impl Pool {
+    pub fn of(phases: &[Phase], machine: Machine) -> Pool {
+        let mut pool = Pool::default();
+        for phase in phases {
+            let What::Lanes(graph) = &phase.what else { continue };
+            for node in &graph.nodes {
+                match *node {
+                    Node::Constant(value) => pool.add(value),
+                    Node::Crossed { how, .. } | Node::Readable(how) => {
+                        pool.add(how.valid.into());
+                        pool.add_vector(how.from.map(u32::from), machine);
+                    }
+                    Node::Widened { second, .. } => {
+                        pool.add_vector(if second { convert::SECOND } else { convert::FIRST }, machine);
+                    }
+                    Node::Narrowed { .. } => {
+                        let back = if machine.wide { convert::WIDE_BACK } else { convert::NARROW_BACK };
+                        pool.add_vector(back, machine);
+                    }
+                    Node::Lanes(lanes) => {
+                        pool.add(lanes.into());
+                        pool.add_vector(words(lanes), machine);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        // Which bit of a piece of a mask is a lane's, and neighbouring words.
+        pool.bits = pool.words.len();
+        pool.words.extend((0..8).map(|lane| 1u32 << lane));
+        pool.steps = pool.words.len();
+        pool.words.extend((0..machine.lanes()).map(|lane| 4 * lane));
+        [3, !0, ODD_LANES].into_iter().for_each(|word| pool.add(word));
+        pool
+    }
+
+    fn add(&mut self, word: u32) {
+        let next = self.words.len();
+        if *self.at.entry(word).or_insert(next) == next {
+            self.words.push(word);
+        }
+    }
+
+    fn add_vector(&mut self, lanes: [u32; 16], machine: Machine) {
+        let next = self.words.len();
+        if *self.vectors.entry(lanes).or_insert(next) == next {
+            self.words.extend_from_slice(&lanes[..machine.lanes() as usize]);
+        }
+    }
+
+    /// Which of the words a vector begins with.
+    pub fn vector(&self, lanes: [u32; 16]) -> Result<usize, TooLarge> {
+        self.vectors.get(&lanes).copied().ok_or(TooLarge)
+    }
+
+    /// Which of the words a constant is.
+    pub fn place(&self, constant: u32) -> Result<usize, TooLarge> {
+        self.at.get(&constant).copied().ok_or(TooLarge)
+    }
+}

@@ -1,0 +1,243 @@
+//! The operations that a run's graph is made of, on 32-bit words of one lane.
+
+use super::functions::{Function, SOURCES};
+
+/// A node of a [graph](super::graph::Graph).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Value(pub u32);
+
+/// An operation on two words; one machine instruction, or as good as one.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Binary {
+    Add,
+    Sub,
+    Mul,
+    And,
+    /// `!a & b`
+    AndNot,
+    Or,
+    Xor,
+    MinU,
+    MaxU,
+    MinS,
+    MaxS,
+    /// By less than 32.
+    Shl,
+    Shr,
+    Sar,
+    Equal,
+    GreaterS,
+    /// Unsigned.
+    Below,
+    AddF,
+    SubF,
+    MulF,
+    /// The second operand if they are equal or one is a NaN.
+    MinF,
+    MaxF,
+    /// Of f64, half the lanes of a vector each ([`Node::Join`]).
+    AddD,
+    MulD,
+    DivD,
+    MinD,
+    MaxD,
+}
+
+impl Binary {
+    /// Whether the operands may change places, if not both can be NaNs.
+    pub fn commutes(self) -> bool {
+        use Binary::*;
+        matches!(self, Add | Mul | And | Or | Xor | MinU | MaxU | MinS | MaxS | Equal) || self.chooses_nan()
+    }
+
+    /// Whether the first operand comes out if both are NaNs.
+    pub fn chooses_nan(self) -> bool {
+        matches!(self, Binary::AddF | Binary::MulF | Binary::AddD | Binary::MulD)
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Node {
+    /// What a row held before the run.
+    Row(u16),
+    /// What a scalar register held, in all lanes.
+    Scalar(u8),
+    Constant(u32),
+    /// Lanes of a mask in scalar registers.
+    Mask(u8),
+    Binary(Binary, Value, Value),
+    /// By a constant.
+    Shift(Binary, Value, u8),
+    /// With a predicate of x86's `vcmpps`.
+    CompareF(u8, Value, Value),
+    /// `a * b + c`, rounded once.
+    Fma(Value, Value, Value),
+    /// `mask ? yes : no`
+    Select {
+        mask: Value,
+        yes: Value,
+        no: Value,
+    },
+    /// A signed integer, rounded to nearest.
+    FloatOfSigned(Value),
+    /// A signed integer, towards zero; -2^31 where there is none.
+    SignedOfFloat(Value),
+    /// An integral f32, rounded as x86's `roundps` has it.
+    Integral(Value, u8),
+    /// The same of f64.
+    IntegralD(Value, u8),
+    /// The upper half of a product of 64 bits.
+    MulHigh {
+        signed: bool,
+        a: Value,
+        b: Value,
+    },
+    /// Low and high words as numbers of 64 bits: half the lanes, the other half if `second`.
+    Join {
+        second: bool,
+        low: Value,
+        high: Value,
+    },
+    /// The low or high words of all lanes, given both halves.
+    Split {
+        high: bool,
+        first: Value,
+        second: Value,
+    },
+    /// f64 of f32: half the lanes, the other half if `second`.
+    Widened {
+        second: bool,
+        a: Value,
+    },
+    /// All lanes' words of f64, given both halves.
+    Narrowed {
+        how: Narrowing,
+        first: Value,
+        second: Value,
+    },
+    /// Of the lower 16 bits; with zeros above.
+    SingleOfHalf(Value),
+    HalfOfSingle(Value),
+    /// As [`Node::CompareF`] and [`Node::Fma`], of f64; a comparison gives all ones or zeros in both words.
+    CompareD(u8, Value, Value),
+    FmaD(Value, Value, Value),
+    /// The word of LDS that lies `offset` bytes behind an address.
+    Lds {
+        address: Value,
+        offset: u32,
+    },
+    /// What other lanes of the vector have, and zero where there is none to be read.
+    Crossed {
+        source: Value,
+        how: Crossing,
+    },
+    /// Lanes that have such a one.
+    Readable(Crossing),
+    /// Some lanes of each vector.
+    Lanes(u16),
+    /// What a function gives.
+    Called {
+        function: Function,
+        sources: [Option<Value>; SOURCES],
+    },
+    /// Another result of a call: its second one, or its third.
+    More(Value, u8),
+    /// The word of device memory that lies so far from an address.
+    Global {
+        place: Place,
+        offset: i32,
+    },
+}
+
+/// What becomes of an f64.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Narrowing {
+    /// An f32, rounded to nearest.
+    Single,
+    /// As [`Node::SignedOfFloat`].
+    Signed,
+}
+
+/// How the lanes of a vector read each other.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Crossing {
+    /// Which lane of the vector each reads.
+    pub from: [u8; 16],
+    /// Lanes that read one.
+    pub valid: u16,
+    /// Lanes that are off are read, too.
+    pub fetches: bool,
+}
+
+/// Lanes' addresses in device memory.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Place {
+    pub low: Value,
+    pub rest: Rest,
+}
+
+/// What makes an address of its lower half.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Rest {
+    /// The upper half.
+    High(Value),
+    /// What a pair of scalar registers holds is added.
+    Base(u8),
+}
+
+impl Node {
+    pub fn sources(self) -> impl Iterator<Item = Value> {
+        fn some<const N: usize>(all: [Value; N]) -> [Option<Value>; SOURCES] {
+            std::array::from_fn(|k| all.get(k).copied())
+        }
+        let all = match self {
+            Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_) | Node::Readable(_) | Node::Lanes(_) => {
+                [None; SOURCES]
+            }
+            Node::Called { sources, .. } => sources,
+            Node::Shift(_, a, _)
+            | Node::FloatOfSigned(a)
+            | Node::SignedOfFloat(a)
+            | Node::Integral(a, _)
+            | Node::IntegralD(a, _)
+            | Node::Widened { a, .. }
+            | Node::SingleOfHalf(a)
+            | Node::HalfOfSingle(a)
+            | Node::More(a, _)
+            | Node::Crossed { source: a, .. }
+            | Node::Lds { address: a, .. } => some([a]),
+            Node::Binary(_, a, b)
+            | Node::CompareF(_, a, b)
+            | Node::CompareD(_, a, b)
+            | Node::MulHigh { a, b, .. }
+            | Node::Join { low: a, high: b, .. }
+            | Node::Narrowed { first: a, second: b, .. }
+            | Node::Split { first: a, second: b, .. } => some([a, b]),
+            Node::Fma(a, b, c) | Node::FmaD(a, b, c) => some([a, b, c]),
+            Node::Global { place: Place { low, rest }, .. } => match rest {
+                Rest::High(high) => some([low, high]),
+                Rest::Base(_) => some([low]),
+            },
+            Node::Select { mask, yes, no } => some([mask, yes, no]),
+        };
+        all.into_iter().flatten()
+    }
+
+    /// Whether it can be had again at any time before the results are stored.
+    pub fn is_source(self) -> bool {
+        matches!(self, Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_))
+    }
+
+    /// Whether it is numbers of 64 bits.
+    pub fn is_double(self) -> bool {
+        use Binary::{AddD, DivD, MaxD, MinD, MulD};
+        matches!(
+            self,
+            Node::Binary(AddD | MulD | DivD | MinD | MaxD, ..)
+                | Node::FmaD(..)
+                | Node::IntegralD(..)
+                | Node::Widened { .. }
+                | Node::Join { .. }
+        )
+    }
+}
