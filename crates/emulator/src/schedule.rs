@@ -174,6 +174,7 @@ pub const TOGETHER: usize = 8;
 pub struct Turns {
     schedule: Schedule,
     numbers: Numbers,
+    /// Of a random schedule; others have theirs by number.
     order: Vec<usize>,
 }
 
@@ -189,9 +190,9 @@ impl Turns {
 
     /// Begins a round of `waves` waves.
     pub fn begin(&mut self, count: usize) {
-        self.order.clear();
-        self.order.extend(0..count);
         if let Schedule::Random(_) = self.schedule {
+            self.order.clear();
+            self.order.extend(0..count);
             for last in (1..count).rev() {
                 let other = self.numbers.below(last as u64 + 1) as usize;
                 self.order.swap(last, other);

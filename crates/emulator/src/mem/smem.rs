@@ -37,9 +37,10 @@ fn base(w: &Wave, op: &Op) -> u64 {
     w.s64((op.src[0] & 255) as u8)
 }
 
-fn load(w: &mut Wave, op: &Op) -> Flow {
+/// Words, how many the instruction's name says, or (0) the micro-op.
+fn load<const WORDS: usize>(w: &mut Wave, op: &Op) -> Flow {
     let address = word_address(w, op);
-    let words = op.imm2;
+    let words = if WORDS == 0 { op.imm2 } else { WORDS as u64 };
     notice::scalar(w, LOAD, address, 4 * words);
     let mut values = [0u32; 16];
     match w.memory.resolve(&mut w.recent, address, 4 * words, false) {
@@ -54,8 +55,9 @@ fn load(w: &mut Wave, op: &Op) -> Flow {
             }
         }
     }
-    for k in 0..words as usize {
-        w.s[(usize::from(op.sdst) + k) & 255] = values[k & 15];
+    match w.s[usize::from(op.sdst)..].get_mut(..words as usize) {
+        Some(to) => to.copy_from_slice(&values[..words as usize & 31]),
+        None => (0..words as usize).for_each(|k| w.s[(usize::from(op.sdst) + k) & 255] = values[k & 15]),
     }
     Flow::Next
 }
@@ -324,9 +326,14 @@ pub fn lookup(op: IsaOp) -> Option<Handler> {
         IsaOp::SBufferLoadU16 => part_of!(buffer_part, 2, false),
         IsaOp::SBufferLoadI16 => part_of!(buffer_part, 2, true),
         // The manual's name for an offset register in units of 64 bytes; the base is a pair of SGPRs as elsewhere.
-        _ if name.starts_with("s_scratch_load_dword") => Some(load),
+        IsaOp::SLoadDword => Some(load::<1>),
+        IsaOp::SLoadDwordx2 => Some(load::<2>),
+        IsaOp::SLoadDwordx4 => Some(load::<4>),
+        IsaOp::SLoadDwordx8 => Some(load::<8>),
+        IsaOp::SLoadDwordx16 => Some(load::<16>),
+        _ if name.starts_with("s_scratch_load_dword") => Some(load::<0>),
         _ if name.starts_with("s_scratch_store_dword") => Some(store),
-        _ if name.starts_with("s_load_dword") || name.starts_with("s_load_b") => Some(load),
+        _ if name.starts_with("s_load_dword") || name.starts_with("s_load_b") => Some(load::<0>),
         _ if name.starts_with("s_store_dword") => Some(store),
         _ if name.starts_with("s_buffer_load_dword") || name.starts_with("s_buffer_load_b") => Some(buffer_load),
         _ if name.starts_with("s_buffer_store_dword") => Some(buffer_store),
