@@ -40,6 +40,8 @@ pub(super) struct Own {
     as_of: (Box<[u32]>, usize),
     mates: Arc<[Done]>,
     others: Arc<Known>,
+    /// The acquisitions that `others` has.
+    joined: Vec<Arc<Known>>,
     /// From a time of the wave's own on: what its waits guarantee.
     dones: Vec<(u32, Done)>,
     /// What it had seen of its workgroup's clocks when it invalidated its inner cache last.
@@ -61,6 +63,7 @@ impl Own {
             as_of: (Box::default(), 0),
             mates: Arc::default(),
             others: Arc::clone(nothing),
+            joined: Vec::new(),
             dones: Vec::new(),
             fresh: vec![0; waves].into(),
             looks: Looks::new(waves),
@@ -186,9 +189,9 @@ impl Watched {
     }
 
     /// The acquisitions that are known to a wave that has seen this much of its workgroup's clocks.
-    fn known_to<'a>(&'a self, clock: &'a [u32], wave: u16) -> impl Iterator<Item = &'a Known> {
+    fn known_to<'a>(&'a self, clock: &'a [u32], wave: u16) -> impl Iterator<Item = &'a Arc<Known>> {
         let knows = move |a: &&Acquired| a.wave == wave || clock[usize::from(a.wave)] >= a.time;
-        self.acquired.iter().filter(knows).map(|a| &*a.known)
+        self.acquired.iter().filter(knows).map(|a| &a.known)
     }
 
     /// Whether an earlier access comes before what a wave does now, which may find it in a cache of its compute unit.
@@ -240,12 +243,21 @@ impl Watched {
             let happened = |mate: usize| self.happened_by(mate, clock[mate]);
             let knows_mates = (0..self.waves.len()).any(|mate| mate != at && happened(mate) != [0; 3]);
             let mates = if knows_mates { (0..self.waves.len()).map(happened).collect() } else { Arc::default() };
-            let mut others = Known::default();
-            self.known_to(clock, wave).for_each(|known| others.join(known));
-            let others = if others.is_empty() { Arc::clone(&self.races.nothing) } else { Arc::new(others) };
+            let all: Vec<Arc<Known>> = self.known_to(clock, wave).cloned().collect();
             let version = self.version;
             let own = &mut self.waves[at];
-            (own.mates, own.others) = (mates, others);
+            // What was known stays known: only what is new is added.
+            let is_new = |known: &&Arc<Known>| !own.joined.iter().any(|had| Arc::ptr_eq(had, known));
+            let new: Vec<&Arc<Known>> = all.iter().filter(is_new).collect();
+            match new[..] {
+                [] => {}
+                [one] if own.others.is_empty() => own.others = Arc::clone(one),
+                _ => {
+                    let others = Arc::make_mut(&mut own.others);
+                    new.into_iter().for_each(|known| others.join(known));
+                }
+            }
+            (own.mates, own.joined) = (mates, all);
             own.as_of = (clock.into(), version);
         }
         let own = &self.waves[at];

@@ -1,6 +1,5 @@
 //! What is known to have happened: of some waves, how many of their accesses.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use smallvec::{SmallVec, smallvec};
@@ -22,11 +21,13 @@ const MOST_WRITES: usize = 16;
 
 impl Happened {
     fn join(&mut self, other: &Happened) {
+        let before = self.done;
         self.done.iter_mut().zip(other.done).for_each(|(own, new)| *own = (*own).max(new));
-        for &write in &other.writes {
-            if let Err(at) = self.writes.binary_search(&write) {
-                self.writes.insert(at, write);
-            }
+        // Mostly both know the same.
+        if self.writes[..] != other.writes[..] {
+            self.writes = merged(&self.writes, &other.writes);
+        } else if self.done == before {
+            return;
         }
         let all_done = self.done.into_iter().min().unwrap_or(0);
         let past = self.writes.partition_point(|&write| write <= all_done);
@@ -34,19 +35,56 @@ impl Happened {
     }
 }
 
-/// The accesses of waves, by the wave's number.
+/// Numbers of either, in their order.
+fn merged(mut one: &[u32], mut two: &[u32]) -> SmallVec<[u32; 2]> {
+    let mut all: SmallVec<[u32; 2 * MOST_WRITES]> = SmallVec::new();
+    while let (Some((a, behind_a)), Some((b, behind_b))) = (one.split_first(), two.split_first()) {
+        all.push(*a.min(b));
+        (one, two) = (if a <= b { behind_a } else { one }, if b <= a { behind_b } else { two });
+    }
+    all.extend_from_slice(one);
+    all.extend_from_slice(two);
+    SmallVec::from_slice(&all)
+}
+
+/// The accesses of waves, by the wave's number: all of a launch's waves may be in it, and joining two is what takes time where
+/// they all wait for each other.
 #[derive(Clone, Default, Debug)]
-pub struct Known(HashMap<u32, Happened>);
+pub struct Known(Vec<(u32, Happened)>);
 
 impl Known {
+    fn of(&self, who: u32) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&who, |(it, _)| *it)
+    }
     pub fn covers(&self, who: u32, stream: usize, seq: u32) -> bool {
-        self.0.get(&who).is_some_and(|it| seq <= it.done[stream] || it.writes.contains(&seq))
+        self.of(who).is_ok_and(|at| {
+            let it = &self.0[at].1;
+            seq <= it.done[stream] || it.writes.contains(&seq)
+        })
     }
     fn add(&mut self, who: u32, happened: &Happened) {
-        self.0.entry(who).or_default().join(happened);
+        match self.of(who) {
+            Ok(at) => self.0[at].1.join(happened),
+            Err(at) => self.0.insert(at, (who, happened.clone())),
+        }
     }
     pub fn join(&mut self, other: &Known) {
-        other.0.iter().for_each(|(&who, happened)| self.add(who, happened));
+        if self.0.is_empty() {
+            return self.0.clone_from(&other.0);
+        }
+        let (mut at, before) = (0, self.0.len());
+        for (who, happened) in &other.0 {
+            while at < before && self.0[at].0 < *who {
+                at += 1;
+            }
+            match self.0[..before].get_mut(at) {
+                Some((it, own)) if it == who => own.join(happened),
+                _ => self.0.push((*who, happened.clone())),
+            }
+        }
+        if self.0.len() > before {
+            self.0.sort_by_key(|(who, _)| *who);
+        }
     }
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -139,9 +177,31 @@ mod tests {
         for seq in 100..200 {
             told(2).join_into(&mut known, seq);
         }
-        assert!(known.covers(7, 2, 199) && known.0[&7].writes.len() == MOST_WRITES);
+        let writes = |known: &Known| known.0[known.of(7).expect("it is known")].1.writes.clone();
+        assert!(known.covers(7, 2, 199) && writes(&known).len() == MOST_WRITES);
         told(198).join_into(&mut known, 198);
-        assert_eq!(known.0[&7].writes[..], [199]);
+        assert_eq!(writes(&known)[..], [199]);
+    }
+
+    #[test]
+    fn what_is_joined_covers_what_either_did_and_nothing_else() {
+        let of = |waves: &[u32]| {
+            let mut known = Known::default();
+            waves.iter().for_each(|&who| Told { who, done: [who; 3], ..told(0) }.join_into(&mut known, 1000 + who));
+            known
+        };
+        for (one, two) in
+            [(&[1, 4, 9][..], &[4][..]), (&[], &[2, 3]), (&[2, 3], &[]), (&[5, 6], &[1, 6, 7, 20]), (&[8], &[3])]
+        {
+            let mut both = of(one);
+            both.join(&of(two));
+            assert!(both.0.is_sorted_by(|(a, _), (b, _)| a < b), "{both:?}");
+            for who in 0..25 {
+                let expected = one.contains(&who) || two.contains(&who);
+                assert_eq!(both.covers(who, 1, 1000 + who), expected, "{one:?}, {two:?}: {who}");
+                assert!(!both.covers(who, 1, 2000));
+            }
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! them since: one thread counts the workgroup in, all wait at a barrier, and all of them acquire.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::cells::{Stamp, page_of};
 use super::coherence::{ALL, INNER};
@@ -106,14 +107,21 @@ impl Watched {
     fn join_looks(&self, mate: usize, from: usize, done: Done, known: &mut Known) -> usize {
         let new = &self.waves[mate].looks.all[from..];
         let count = new.iter().take_while(|look| look.seq <= done[look.stream]).count();
+        // Lanes mostly look at what one store has written, and at one variable again and again.
+        let (mut stores, mut chains) = (HashMap::new(), HashMap::new());
         for look in &new[..count] {
             if let Some((who, seq)) = look.store
+                && stores.insert(who, seq) != Some(seq)
                 && let Some(told) = self.races.told(who, seq)
             {
                 told.join_into(known, seq);
             }
             if let Some((log, len)) = &look.chain {
-                lock(log)[..*len].iter().for_each(|(told, write)| told.join_into(known, *write));
+                let joined = chains.entry(Arc::as_ptr(log)).or_insert(0);
+                if *joined < *len {
+                    lock(log)[*joined..*len].iter().for_each(|(told, write)| told.join_into(known, *write));
+                    *joined = *len;
+                }
             }
         }
         count
