@@ -7,7 +7,7 @@ use super::TooLarge;
 use super::body::Body;
 
 /// Of the lanes of a vector those that are in the first and in the second half of numbers of 64 bits
-/// ([`super::super::graph::Node::Join`]), and where lanes are found once both halves stand behind each other.
+/// ([`super::super::nodes::Node::Join`]), and where lanes are found once both halves stand behind each other.
 pub(super) const FIRST: [u32; 16] = [0, 1, 4, 5, 8, 9, 12, 13, 0, 0, 0, 0, 0, 0, 0, 0];
 pub(super) const SECOND: [u32; 16] = [2, 3, 6, 7, 10, 11, 14, 15, 0, 0, 0, 0, 0, 0, 0, 0];
 pub(super) const WIDE_BACK: [u32; 16] = [0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15];
