@@ -217,3 +217,88 @@ fn mode(d: &Dispatch) -> Mode {
         _ => Mode(float | (bits >> 21 & 1) << 8 | (bits >> 23 & 1) << 9 | fp16_overflow),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use luthier_isa::Target;
+    use luthier_loader::{EntryState, KernelDescriptor};
+
+    use super::*;
+    use crate::facts::Facts;
+
+    /// A launch whose waves start with arguments, their workgroup's numbers and their work-items'.
+    fn launch(target: Target) -> Dispatch {
+        let facts = Facts::of(target);
+        let mut descriptor = KernelDescriptor::from_bytes([0; 64]);
+        let family = luthier_loader::descriptor::Generation::of(target.name()).expect("it is known");
+        for (name, value) in [
+            ("enable_sgpr_kernarg_segment_ptr", 1),
+            ("user_sgpr_count", 2),
+            ("enable_sgpr_workgroup_id_x", 1),
+            ("enable_sgpr_workgroup_id_y", 1),
+            ("enable_vgpr_workitem_id", 1),
+        ] {
+            descriptor.set(family, name, value).expect("it has the field");
+        }
+        Dispatch {
+            entry_state: EntryState::of(&descriptor, facts.mode(&descriptor)),
+            descriptor,
+            facts,
+            grid: [100, 20, 1],
+            workgroup: [50, 4, 1],
+            cluster: [1; 3],
+            entry: 0,
+            packet: 0,
+            queue: 0,
+            kernarg: 0x1234_5678_9abc,
+            kernarg_bytes: Vec::new(),
+            lds: 0,
+            private: 0,
+        }
+    }
+
+    /// The scalar registers, the first rows, EXEC and whether something is to be waited for.
+    fn state(w: &Wave) -> (Vec<u32>, Vec<[u32; 64]>, u64, bool) {
+        (
+            w.s[..SCALARS].to_vec(),
+            w.rows[usize::from(rows::VGPR)..][..40].iter().map(|row| row.0).collect(),
+            w.exec(),
+            w.has_stored,
+        )
+    }
+
+    #[test]
+    fn a_wave_begins_with_nothing_of_the_one_before_it() {
+        for target in [Target::Gfx90a, Target::Gfx1100, Target::Gfx1201] {
+            let d = launch(target);
+            let start = Start::of(&d);
+            let group = |id: [u32; 3]| Group { id, size: d.group_size(id), scratch: 0, scratch_len: 0 };
+            let mut used = Wave::new();
+            start.put(&d, &mut used, &group([0, 1, 0]), 2);
+            used.s[..SCALARS].fill(7);
+            used.rows[usize::from(rows::VGPR)..][..30].fill(Row([9; 64]));
+            let mut written = Registers::default();
+            written[0] = (1 << 30) - 1;
+            used.note_written(&written);
+            used.has_stored = true;
+            start.put(&d, &mut used, &group([1, 3, 0]), 1);
+            let mut fresh = Wave::new();
+            start.put(&d, &mut fresh, &group([1, 3, 0]), 1);
+            assert_eq!(state(&used), state(&fresh), "{target:?}");
+            assert!(!used.has_stored);
+        }
+    }
+
+    #[test]
+    fn waves_have_the_numbers_of_their_workgroups_and_work_items() {
+        let d = launch(Target::Gfx90a);
+        let start = Start::of(&d);
+        let mut w = Wave::new();
+        let id = [1, 3, 0];
+        start.put(&d, &mut w, &Group { id, size: d.group_size(id), scratch: 0, scratch_len: 0 }, 1);
+        assert_eq!((w.s[0], w.s[1], w.s[2], w.s[3]), (0x5678_9abc, 0x1234, 1, 3));
+        // 50 work-items in a row: the second wave begins with number 64.
+        let ids = &w.rows[usize::from(rows::VGPR)].0;
+        assert_eq!([ids[0], ids[35], ids[36], ids[63]], [64, 99, 100, 127].map(|n| n % 50 | n / 50 << 10));
+    }
+}
