@@ -7,6 +7,7 @@ conversion, ``32'B[64]`` in a declaration an array.
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -256,5 +257,6 @@ class Parser:
         raise PcodeError(f"unexpected {text!r}")
 
 
+@functools.cache
 def parse(text: str) -> Node:
     return Parser(text).program()
