@@ -68,6 +68,16 @@ pub fn lds(target: Target) -> u32 {
     Facts::of(target).lds
 }
 
+/// Bytes of a line of the caches, as the kernel's driver tells them: of a compute unit, of a die, and of the memory.
+pub fn lines(target: Target) -> [u32; 3] {
+    match target.generation() {
+        Generation::Gfx9 => [64, 64, 64],
+        Generation::Gfx90a => [64, 128, 64],
+        Generation::Gfx940 | Generation::Gfx10 | Generation::Gfx11 => [128, 128, 64],
+        Generation::Gfx12 | Generation::Gfx1250 => [128, 256, 64],
+    }
+}
+
 /// The card with a name, in letters of either case, with or without the line of products it belongs to.
 pub fn named(text: &str) -> Option<&'static Card> {
     let plain = |text: &str| {

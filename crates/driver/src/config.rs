@@ -3,17 +3,17 @@
 use luthier_emulator::{FindingKind, Kinds, Schedule, Strict, TARGETS};
 use luthier_isa::Target;
 
-use crate::card::{self, Card};
-use crate::partition::Partition;
+use crate::card::{self, CARDS, Card};
+use crate::partition::{Partition, WHOLE};
 
 /// The mock GPUs of a process.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub target: Target,
     pub gpus: u32,
-    /// What each of them is.
+    /// What each of them is: a card, or a part of one.
     pub card: Card,
-    /// How real cards would be divided into them.
+    /// How a card is divided into GPUs.
     pub partition: Partition,
     /// Bytes of local memory of each.
     pub memory: u64,
@@ -102,25 +102,31 @@ impl Config {
     }
 }
 
-/// The card, or the part of one, if one is named, how it is divided, the processor, and how many GPUs there are.
+/// The card or the part of one that each GPU is, if one is named; how it is divided; the processor, and how many GPUs.
 fn gpus(mock: Option<&str>, named: Option<&str>) -> Result<(Option<Card>, Partition, Target, u32), String> {
     let Some(name) = named else {
         let (target, count) = devices(mock.unwrap_or("gfx90a"))?;
-        return Ok((None, Partition::WHOLE, target, count));
+        return Ok((None, WHOLE, target, count));
     };
-    let (card, partition) = card::asked(name).map_err(|why| format!("LUTHIER_MOCK_AS={name}: {why}"))?;
+    let (plain, mode) = name.split_once(':').map_or((name, None), |(plain, mode)| (plain, Some(mode)));
+    let card = card::named(plain).ok_or_else(|| {
+        let known: Vec<_> = CARDS.iter().map(|card| card.name).collect();
+        format!("LUTHIER_MOCK_AS={name}: there is no such card here; there are {}", known.join(", "))
+    })?;
     let (target, count) = mock.map_or(Ok((card.target, 1)), devices)?;
     if target != card.target {
         let (is, other) = (card.target.name(), target.name());
         return Err(format!("LUTHIER_MOCK_AS={name}: its processor is {is}, and LUTHIER_MOCK asks for {other}"));
     }
-    let all = count * partition.parts;
-    if all > MOST_GPUS {
+    let partition = mode.map_or(Ok(WHOLE), |mode| Partition::of(card, mode));
+    let partition = partition.map_err(|why| format!("LUTHIER_MOCK_AS={name}: {why}"))?;
+    let gpus = count * partition.parts;
+    if gpus > MOST_GPUS {
         return Err(format!(
-            "LUTHIER_MOCK_AS={name}: {count} such cards are {all} GPUs, and a process has {MOST_GPUS} at most"
+            "LUTHIER_MOCK_AS={name}: {count} of them are {gpus} GPUs, and a process has at most {MOST_GPUS}"
         ));
     }
-    Ok((Some(partition.share(card)), partition, target, all))
+    Ok((Some(partition.share(card)), partition, target, gpus))
 }
 
 fn devices(text: &str) -> Result<(Target, u32), String> {
@@ -204,13 +210,11 @@ mod tests {
     }
 
     #[test]
-    fn a_divided_card_is_several_gpus() {
-        let config = with(&[("LUTHIER_MOCK_AS", "MI300X:qpx")]).expect("possible");
-        assert_eq!((config.gpus, config.compute_units, config.memory), (4, 76, 48 << 30));
+    fn a_card_in_parts_is_several_gpus() {
         let config = with(&[("LUTHIER_MOCK_AS", "MI300X:DPX"), ("LUTHIER_MOCK", "gfx942,3")]).expect("possible");
-        assert_eq!(config.gpus, 6);
+        assert_eq!((config.gpus, config.compute_units, config.memory, config.card.xccs), (6, 152, 96 << 30, 4));
         let error = with(&[("LUTHIER_MOCK_AS", "MI300X:CPX"), ("LUTHIER_MOCK", "gfx942,2")]).expect_err("too many");
-        assert_eq!(error, "LUTHIER_MOCK_AS=MI300X:CPX: 2 such cards are 16 GPUs, and a process has 8 at most");
+        assert_eq!(error, "LUTHIER_MOCK_AS=MI300X:CPX: 2 of them are 16 GPUs, and a process has at most 8");
     }
 
     #[test]
@@ -226,7 +230,7 @@ mod tests {
             ("LUTHIER_MOCK", "gfx803"),
             ("LUTHIER_MOCK_AS", "MI300"),
             ("LUTHIER_MOCK_AS", "MI300X:TPX"),
-            ("LUTHIER_MOCK_AS", "MI100:CPX"),
+            ("LUTHIER_MOCK_AS", "MI300X:"),
             ("LUTHIER_MOCK", "gfx90a,9"),
             ("LUTHIER_MOCK_MEMORY", "much"),
             ("LUTHIER_MOCK_CUS", "0"),

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::card;
 use crate::config::Config;
-use crate::partition::Partition;
+use crate::partition;
 
 /// The topology's folder, and those of devices.
 const TOPOLOGY: &str = "sys/class/kfd/kfd/topology";
@@ -40,16 +40,24 @@ pub fn write(config: &Config, root: &Path) -> io::Result<()> {
         let (device, minor) = (config.node(node), config.node(node).render_minor);
         for name in [format!("renderD{minor}"), format!("card{}", minor - 128)] {
             symlink("/dev/null", root.join("dev/dri").join(&name))?;
-            let files = [
+            // The first GPU of a card is its PCI device, and has what is the whole card's. The others are devices of the
+            // driver's own, without such files.
+            if device.location & 7 != 0 {
+                fs::create_dir_all(root.join(format!("{DRM}/{name}/device")))?;
+                continue;
+            }
+            let memory = config.memory * u64::from(config.partition.parts);
+            let mut files = vec![
                 ("vendor", format!("{:#06x}\n", { device.vendor })),
                 ("device", format!("{:#06x}\n", { device.device })),
                 ("class", "0x030000\n".to_owned()),
                 ("numa_node", "-1\n".to_owned()),
                 ("unique_id", format!("{:016x}\n", { device.unique_id })),
-                ("mem_info_vram_total", format!("{}\n", config.memory)),
+                ("mem_info_vram_total", format!("{memory}\n")),
                 ("mem_info_vram_used", "0\n".to_owned()),
             ];
-            for (file, text) in files.into_iter().chain(partition_files(config)) {
+            files.extend(partitions(config));
+            for (file, text) in files {
                 put(&format!("{DRM}/{name}/device/{file}"), &text)?;
             }
         }
@@ -57,14 +65,17 @@ pub fn write(config: &Config, root: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// How the card is divided, and could be, if it has several dies.
-fn partition_files(config: &Config) -> Vec<(&'static str, String)> {
-    let Some(card) = card::named(config.card.name).filter(|card| card.xccs > 1) else { return Vec::new() };
-    let all: Vec<_> = Partition::of(card).iter().map(|one| one.mode).collect();
+/// What a card says of its parts, if it can be divided.
+fn partitions(config: &Config) -> Vec<(&'static str, String)> {
+    let now = config.partition;
+    let Some(whole) = crate::card::named(config.card.name).filter(|card| card.xccs > 1) else { return Vec::new() };
+    let computes: Vec<_> = partition::computes(whole).into_iter().map(|(name, _)| name).collect();
+    let memories = partition::memories(whole, "CPX");
     vec![
-        ("current_compute_partition", format!("{}\n", config.partition.mode)),
-        ("available_compute_partition", format!("{}\n", all.join(", "))),
-        ("current_memory_partition", "NPS1\n".to_owned()),
+        ("current_compute_partition", format!("{}\n", now.compute)),
+        ("available_compute_partition", format!("{}\n", computes.join(", "))),
+        ("current_memory_partition", format!("{}\n", now.memory)),
+        ("available_memory_partition", format!("{}\n", memories.join(", "))),
     ]
 }
 

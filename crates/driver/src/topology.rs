@@ -70,14 +70,15 @@ impl Config {
             p.engine_id = microcode(self.target) | major << 10 | minor << 16 | stepping << 24;
             p.engine_versions = 150;
             (p.vendor, p.device) = (0x1002, card.device);
-            p.location = (self.bus(index) << 8) + index % self.partition.parts;
-            p.hive = if self.partition.parts > 1 { u64::from(self.bus(index)) << 8 } else { 0 };
+            // The GPUs of one card are as many functions of its PCI device.
+            let (of_card, part) = (index / self.partition.parts, index % self.partition.parts);
+            p.location = (3 + of_card) << 8 | part;
             p.local_memory = if self.apu { 0 } else { self.memory };
             p.max_clock_gpu = card.clocks[0];
             p.render_minor = 128 + index as i32;
             (p.sdma_engines, p.sdma_queues_per_engine) = (2, 8);
             (p.cp_queues, p.gws) = (24, 64);
-            p.unique_id = 0x4c75_7468_6965_7200 + u64::from(index);
+            p.unique_id = 0x4c75_7468_6965_7200 + u64::from(of_card);
             (p.vgpr_bytes_per_cu, p.sgpr_bytes_per_cu) = (chip.vgpr_bytes, 0x4000);
             (p.xccs, p.gpu_id, p.family) = (card.xccs, 0x4c00 + index, card::family(self.target));
             set_names(&mut p, &self.marketing_name(), self.target.name());
@@ -161,9 +162,9 @@ impl Config {
             caches.push(cache(1, 32, 64, CACHE_CPU, 0));
         }
         if self.is_gpu(node) {
-            let all = (1..).zip(self.card.caches.into_iter().zip(card::lines(self.target)));
-            let there = all.filter(|(_, (size, _))| *size != 0);
-            caches.extend(there.map(|(level, (size, line))| cache(level, size, line, CACHE_GPU, 0x8000_0000)));
+            let sizes = (1..).zip(self.card.caches).zip(card::lines(self.target));
+            let sizes = sizes.filter(|((_, size), _)| *size != 0);
+            caches.extend(sizes.map(|((level, size), line)| cache(level, size, line, CACHE_GPU, 0x8000_0000)));
         }
         caches
     }
