@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import rocm
 
@@ -45,3 +47,25 @@ def test_a_sampled_texture_is_what_hips_formulas_say_on_rocm_7(case):
 def test_a_sampled_texture_of_rows_in_memory_is_what_hips_formulas_say(target):
     rocm.need_rocm7()
     assert "in_memory: passed" in rocm.passes(rocm.hip7("textures", TARGETS_7), "in_memory", target=target)
+
+
+#: What HIP says to arrays of three mip levels, of a cube's faces, and, that the call is right, to one that may be gathered from.
+ARRAYS = """
+import ctypes as c
+class Format(c.Structure): _fields_ = [(name, c.c_int) for name in "xyzwf"]
+class Extent(c.Structure): _fields_ = [(name, c.c_size_t) for name in ("width", "height", "depth")]
+hip, made, floats = c.CDLL("libamdhip64.so.7"), c.c_void_p(), Format(32, 0, 0, 0, 2)
+hip.hipGetErrorName.restype = c.c_char_p
+said = [hip.hipMallocMipmappedArray(c.byref(made), c.byref(floats), Extent(16, 16, 0), c.c_uint(3), c.c_uint(0))]
+for flags, depth in ((4, 6), (8, 0)):
+    said.append(hip.hipMalloc3DArray(c.byref(made), c.byref(floats), Extent(16, 16, depth), c.c_uint(flags)))
+print("said", *[hip.hipGetErrorName(error).decode() for error in said])
+"""
+
+
+@pytest.mark.parametrize("target", ("gfx906", "gfx1030", "gfx1201"))
+def test_mip_levels_and_cubes_are_refused_by_hip_itself(target):
+    """So that no HIP program can have the device sample them."""
+    rocm.need_rocm7()
+    out = rocm.passes(sys.executable, "-c", ARRAYS, target=target, options=("--rocm", "7"))
+    assert "said hipErrorNotSupported hipErrorInvalidValue hipSuccess" in out
