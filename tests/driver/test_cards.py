@@ -207,3 +207,19 @@ def test_hip_works_on_every_part_of_a_card():
     done = subprocess.run(words, capture_output=True, text=True, env=rocm.ENVIRONMENT, timeout=rocm.TIMEOUT)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-4:] == [f"device 76 48 {{{n}}}" for n in range(1, 5)], done.stdout
+
+
+def test_gpus_of_one_card_see_each_other_within_it(tmp_path):
+    driver = ctypes.CDLL(str(DRIVER))
+    variables = b"LUTHIER_MOCK_AS=MI300X:DPX\nLUTHIER_MOCK=gfx942,2"
+    assert driver.luthierTopology(str(tmp_path).encode(), variables) == 0
+    nodes = tmp_path / "sys/class/kfd/kfd/topology/nodes"
+    kinds = {}
+    for n in range(1, 5):
+        for link in (nodes / str(n) / "io_links").glob("*/properties"):
+            found = numbers(link)
+            kinds[n, found["node_to"]] = found["type"], found["weight"]
+    # XGMI with the weight of a socket within a card, and PCIe through the host between cards.
+    assert (kinds[1, 2], kinds[3, 4], kinds[1, 3], kinds[2, 0]) == ((11, 13), (11, 13), (2, 40), (2, 20))
+    hives = [numbers(nodes / str(n) / "properties")["hive_id"] for n in range(1, 5)]
+    assert hives[0] == hives[1] != hives[2] == hives[3] and 0 not in hives

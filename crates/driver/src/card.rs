@@ -3,8 +3,6 @@
 use luthier_emulator::facts::Facts;
 use luthier_isa::{Generation, Target};
 
-use crate::partition::Partition;
-
 /// A card, or a half of one that is a GPU by itself, as `rocminfo` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Card {
@@ -87,20 +85,6 @@ pub fn named(text: &str) -> Option<&'static Card> {
     CARDS.iter().find(|card| plain(card.name) == plain(text))
 }
 
-/// A card, and how it is divided, as `MI300X` or `MI300X:CPX` ask for them.
-///
-/// # Errors
-/// What there is instead, in a line.
-pub fn asked(text: &str) -> Result<(&'static Card, Partition), String> {
-    let (name, mode) = text.split_once(':').map_or((text, None), |(name, mode)| (name, Some(mode)));
-    let card = named(name).ok_or_else(|| {
-        let known: Vec<_> = CARDS.iter().map(|card| card.name).collect();
-        format!("there is no such card here; there are {}", known.join(", "))
-    })?;
-    let partition = mode.map_or(Ok(Partition::WHOLE), |mode| Partition::named(card, mode))?;
-    Ok((card, partition))
-}
-
 /// As many compute units and as much memory as a small mock GPU has, on one of the processor's chips.
 pub fn small(target: Target, compute_units: u32) -> Card {
     let known = CARDS.iter().find(|card| card.target == target);
@@ -116,16 +100,6 @@ pub fn small(target: Target, compute_units: u32) -> Card {
         bus: 4096,
         clocks: [1700, 1600],
         caches,
-    }
-}
-
-/// Bytes of the lines of the caches: of a compute unit, of a die, and of the memory, as the kernel's driver tells them.
-pub fn lines(target: Target) -> [u32; 3] {
-    match target.generation() {
-        _ if target == Target::Gfx90a => [64, 128, 64],
-        Generation::Gfx9 | Generation::Gfx90a => [64, 64, 64],
-        Generation::Gfx940 | Generation::Gfx10 | Generation::Gfx11 => [128, 128, 64],
-        Generation::Gfx12 | Generation::Gfx1250 => [128, 256, 64],
     }
 }
 

@@ -62,7 +62,7 @@ impl Config {
             }),
         };
         let flag = |name: &str| get(name).is_some_and(|value| value != "0");
-        let compute_units = card.as_ref().map_or(8, |card| card.compute_units.into());
+        let compute_units = card.map_or(8, |card| card.compute_units.into());
         let compute_units = number("LUTHIER_MOCK_CUS", compute_units, 1..=512)? as u32;
         let card = card.unwrap_or_else(|| card::small(target, compute_units));
         Ok(Config {

@@ -6,7 +6,6 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use crate::card;
 use crate::config::Config;
 use crate::partition;
 

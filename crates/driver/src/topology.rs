@@ -73,6 +73,7 @@ impl Config {
             // The GPUs of one card are as many functions of its PCI device.
             let (of_card, part) = (index / self.partition.parts, index % self.partition.parts);
             p.location = (3 + of_card) << 8 | part;
+            p.hive = if self.partition.parts > 1 { u64::from(3 + of_card) << 8 } else { 0 };
             p.local_memory = if self.apu { 0 } else { self.memory };
             p.max_clock_gpu = card.clocks[0];
             p.render_minor = 128 + index as i32;
@@ -86,14 +87,10 @@ impl Config {
         p
     }
 
-    /// PCI's number of the bus that a GPU's card is on.
-    fn bus(&self, index: u32) -> u32 {
-        3 + index / self.partition.parts
-    }
-
     /// Whether two nodes are GPUs of one card.
     fn share_a_card(&self, node: u32, other: u32) -> bool {
-        !self.apu && node != 0 && other != 0 && self.bus(node - 1) == self.bus(other - 1)
+        let card = |node: u32| (node - 1) / self.partition.parts;
+        !self.apu && node != 0 && other != 0 && card(node) == card(other)
     }
 
     /// What people call it: the card that it is to be, or a mock GPU of a processor.

@@ -280,7 +280,12 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     trace.add_argument("--mock", metavar="TARGET[,N]", help="the processor of the mock GPUs, and how many")
-    trace.add_argument("--as", metavar="CARD", dest="card", help="mock GPUs as large as a card: MI300X, 'RX 7900 XTX'; MI300X:CPX is one of each die")
+    trace.add_argument(
+        "--as",
+        metavar="CARD",
+        dest="card",
+        help="mock GPUs as large as a card: MI300X, 'RX 7900 XTX'; MI300X:CPX is one of each die",
+    )
     trace.add_argument("--rocm", metavar="PATH|7", help="run on the ROCm in a folder; 7: the one of `make setup-rocm7`")
     trace.add_argument(
         "--preload",

@@ -76,8 +76,9 @@ class MockGpus:
         library = DRIVER / "libhsakmt.so.1"
         if self and not library.exists():
             raise ArgumentError(f"{library} is missing: `make driver` builds it, and wheels have it")
-        if self.card is not None:
-            _check_card(self.card, self.mock)
+        sizes = {"--as": self.card, "--mock": self.mock, "--cus": self.cus, "--memory": self.memory}
+        if self:
+            _check_sizes({option: value for option, value in sizes.items() if value is not None})
         if self.schedule is not None and not _SCHEDULES.fullmatch(self.schedule):
             raise ArgumentError(f"--schedule {self.schedule}: programs run under fair, alternate or random:SEED")
 
@@ -178,13 +179,16 @@ class Program:
         return cls(path, words, made)
 
 
-def _check_card(card: str, mock: str | None) -> None:
-    """That the driver knows a card and its partitions, on this processor: it has the list."""
+def _check_sizes(options: Mapping[str, str]) -> None:
+    """That the driver can have GPUs of these options and values: it knows the cards."""
     import ctypes
 
     variables = {_SIZES[option]: value for option, value in options.items()}
     library = ctypes.CDLL(str(DRIVER / "libhsakmt.so.1"))
     library.luthierCheckVariables.restype = ctypes.c_char_p
-    wrong = library.luthierCheckVariables(f"LUTHIER_MOCK_AS={card}\nLUTHIER_MOCK={mock or ''}".encode())
+    wrong = library.luthierCheckVariables("\n".join(f"{name}={value}" for name, value in variables.items()).encode())
     if wrong is not None:
-        raise ArgumentError(wrong.decode().replace("LUTHIER_MOCK_AS=", "--as ").replace("LUTHIER_MOCK", "--mock"))
+        text = wrong.decode()
+        for option, name in _SIZES.items():
+            text = text.replace(f"{name}=", f"{option} ").replace(name, option)
+        raise ArgumentError(text)
