@@ -297,25 +297,27 @@ impl<'a> PendingLoads<'a> {
     /// What is under way before every instruction of a block, in order, and at its end. One walk over the block: use this
     /// rather than [`PendingLoads::at`] when more than one point of it is of interest.
     pub fn points(&self, block: BlockId) -> Vec<Rc<InFlight>> {
-        self.points_upto(block, self.program.block(block).instrs.len())
+        let all: Vec<usize> = (0..=self.program.block(block).instrs.len()).collect();
+        self.points_at(block, &all).into_iter().map(|(_, point)| point).collect()
     }
-    /// The same before the block's instructions up to and with number `upto`; its end counts as one.
-    pub fn points_upto(&self, block: BlockId, upto: usize) -> Vec<Rc<InFlight>> {
+    /// The same before some of the block's instructions, by their numbers, which ascend; its end counts as one. Each comes
+    /// with its number.
+    pub fn points_at(&self, block: BlockId, numbers: &[usize]) -> Vec<(usize, Rc<InFlight>)> {
         let Block { func, instrs, .. } = *self.program.block(block);
-        let mut points: Vec<Rc<InFlight>> = Vec::with_capacity(upto.min(instrs.len()) + 1);
+        let mut points: Vec<(usize, Rc<InFlight>)> = Vec::with_capacity(numbers.len());
+        let Some(last) = numbers.last() else { return points };
         let mut state = self.at_start[(block.0 - self.first.0) as usize].clone();
-        // Few instructions change anything.
+        let mut wanted = numbers.iter().copied().peekable();
+        // Few instructions change anything: what has not changed since the last point is shared with it.
         let mut changed = true;
-        for i in instrs.iter().take(upto + 1) {
-            let same = points.last().filter(|_| !changed).cloned();
-            points.push(same.unwrap_or_else(|| Rc::new(state.clone())));
-            if points.len() <= upto {
-                changed = step(self.program, func, i, &self.absent, &mut state);
+        for (n, i) in instrs.iter().take(*last).enumerate() {
+            if wanted.next_if_eq(&n).is_some() {
+                points.push((n, shared(&points, changed, &state)));
+                changed = false;
             }
+            changed |= step(self.program, func, i, &self.absent, &mut state);
         }
-        if points.len() <= upto {
-            points.push(Rc::new(state));
-        }
+        points.extend(wanted.next().map(|n| (n, shared(&points, changed, &state))));
         points
     }
     /// What is under way just before an instruction of the function.
@@ -332,6 +334,12 @@ impl<'a> PendingLoads<'a> {
     pub fn pending_loads(&self, instr: InstrId) -> RegSet {
         self.at(instr).registers()
     }
+}
+
+/// The latest of these points, if nothing has changed since, else a new one.
+fn shared(points: &[(usize, Rc<InFlight>)], changed: bool, state: &InFlight) -> Rc<InFlight> {
+    let same = points.last().filter(|_| !changed);
+    same.map_or_else(|| Rc::new(state.clone()), |(_, point)| point.clone())
 }
 
 /// What an instruction changes. False if that is surely nothing.

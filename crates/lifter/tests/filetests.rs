@@ -150,8 +150,17 @@ fn parts(live: &Liveness, pending: &PendingLoads, block: BlockId, points: &Point
         live.points_from(block, from, &mut last);
         assert!((0..from).all(|n| last.get(n).is_none()), "before {from} of {block:?}");
         assert!((from..count).all(|n| same(last.get(n).unwrap(), points.get(n).unwrap())), "{block:?} from {from}");
-        assert_eq!(pending.points_upto(block, from), under_way[..=from], "{block:?} up to {from}");
+        // Two places, or the same one.
+        let (first, last) = (from / 2, from);
+        let numbers: &[usize] = if first < last { &[first, last] } else { &[last] };
+        let found = pending.points_at(block, numbers);
+        assert!(found.iter().map(|(n, _)| n).eq(numbers), "{block:?} before {numbers:?}");
+        assert!(found.iter().all(|(n, point)| *point == under_way[*n]), "{block:?} before {numbers:?}");
+        if let Some(point) = points.get(from) {
+            assert_eq!(pending.at(point.instr), *under_way[from], "{block:?} before {from}");
+        }
     }
+    assert!(pending.points_at(block, &[]).is_empty(), "{block:?}");
     if let Some(first) = points.get(0) {
         assert_eq!(live.before_first(block), *first.before, "{block:?}");
     }

@@ -106,8 +106,9 @@ impl Copier<'_, '_> {
         }
         let Some((to, taken)) = taken else { return Ok(()) };
         let branch = self.put.out.chunk.fixups.len() - 1;
-        let seam = self.put.seam.clone();
         let mut insertions = on(target);
+        // What is inserted on the way that falls through is not on this one.
+        let seam = (!insertions.is_empty()).then(|| self.put.seam.clone());
         let mut shared = false;
         if let Some(fallen) = fallen {
             let live = self.known.liveness.at_start(fallen);
@@ -119,9 +120,7 @@ impl Copier<'_, '_> {
             insertions.retain(|i| !both.contains(i) || made.contains(i));
             shared = !both.is_empty();
         }
-        if insertions.is_empty() {
-            return Ok(());
-        }
+        let Some(seam) = seam.filter(|_| !insertions.is_empty()) else { return Ok(()) };
         // The branch was aimed at its target's copy: aim it at the way's own code instead. Its label comes behind those
         // of the instructions and of the entry.
         let label = program.function_instrs(func).len() as u32 + 1 + self.edges.len() as u32;

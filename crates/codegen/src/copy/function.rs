@@ -126,19 +126,22 @@ struct Wanted {
     first: bool,
     /// Liveness around the instructions from this one on.
     live_from: Option<usize>,
-    /// What is under way before the instructions up to this one. `None`: nothing is added to the block.
-    loads_upto: Option<usize>,
+    /// What is under way before these instructions; ascending, the block's end counts as one.
+    loads: SmallVec<[usize; 8]>,
+    /// Something is added to the block.
+    adds: bool,
 }
 
 impl Wanted {
     /// `everywhere`: all of it. `at_end`: something is put before the block's last instruction in any case.
     fn of(spots: &[Spot], instrs: InstrIds, everywhere: bool, at_end: bool) -> Wanted {
-        let mut wanted = Wanted { first: false, live_from: None, loads_upto: None };
+        let adds = everywhere || at_end || !spots.is_empty();
+        let mut wanted = Wanted { first: false, live_from: None, loads: SmallVec::new(), adds };
         if everywhere {
-            (wanted.live_from, wanted.loads_upto) = (Some(0), Some(instrs.len()));
+            wanted.live_from = Some(0);
+            wanted.loads.extend(0..=instrs.len());
             return wanted;
         }
-        wanted.loads_upto = at_end.then(|| instrs.len() - 1);
         for spot in spots {
             let n = (spot.instr.0 - instrs.first.0) as usize;
             let before = matches!(spot.at, Where::Entry | Where::Before);
@@ -146,9 +149,16 @@ impl Wanted {
                 (0, true) => wanted.first = true,
                 _ => wanted.live_from = Some(wanted.live_from.map_or(n, |from| from.min(n))),
             }
-            let upto = if spot.at.is_behind() { n + 1 } else { n };
-            wanted.loads_upto = wanted.loads_upto.max(Some(upto));
+            wanted.loads.push(n);
+            if spot.at.is_behind() {
+                wanted.loads.push(n + 1);
+            }
         }
+        if at_end {
+            wanted.loads.push(instrs.len() - 1);
+        }
+        wanted.loads.sort_unstable();
+        wanted.loads.dedup();
         wanted
     }
 }
@@ -186,9 +196,8 @@ impl Copier<'_, '_> {
             self.known.liveness.points_from(block, from, &mut points);
         }
         let first = if wanted.first { self.known.liveness.before_first(block) } else { Live::NONE };
-        let loads = wanted.loads_upto.map_or(Vec::new(), |upto| self.known.loads.points_upto(block, upto));
-        // Whether anything is added in this block.
-        let adds = wanted.loads_upto.is_some();
+        let loads = self.known.loads.points_at(block, &wanted.loads);
+        let adds = wanted.adds;
         let broken = if !adds {
             Vec::new()
         } else {
@@ -209,7 +218,10 @@ impl Copier<'_, '_> {
                 None if k == 0 && wanted.first => (&first, &nothing),
                 None => (&nothing, &nothing),
             };
-            let around = |k: usize| loads.get(k).map_or(&nothing_loaded, |loads| &**loads);
+            let around = |k: usize| match loads.binary_search_by_key(&k, |point| point.0) {
+                Ok(found) => &*loads[found].1,
+                Err(_) => &nothing_loaded,
+            };
             let (mine, behind) = rest.split_at(rest.iter().take_while(|s| s.instr == i).count());
             rest = behind;
             let at =

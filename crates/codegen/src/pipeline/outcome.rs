@@ -1,5 +1,7 @@
 //! What the new object says of itself, and the report.
 
+use std::collections::HashMap;
+
 use luthier_loader::{HookMap, HookVariable, Metadata, OriginMap};
 
 use super::copies::Numbered;
@@ -81,6 +83,11 @@ pub fn describe(
 ) -> Described {
     let (mut descriptors, mut all) = (Vec::new(), Vec::new());
     let mut metadata = base.object.metadata().cloned();
+    // Where each kernel is: there may be thousands.
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    for (n, noted) in base.object.metadata().iter().flat_map(|m| &m.kernels).enumerate() {
+        numbers.entry(&noted.name).or_insert(n);
+    }
     for (n, (c, f)) in functions.iter().enumerate() {
         let (component, function) = (&components[*c], base.given.program.function(*f));
         if copies[n].is_err() {
@@ -90,7 +97,8 @@ pub fn describe(
         for kernel in component.kernels.iter().filter(|k| k.entry == function.vaddr) {
             let (descriptor, registers) = component.describe(kernel, entry);
             descriptors.push((kernel.descriptor_vaddr, descriptor.to_bytes().to_vec()));
-            if let Some(noted) = metadata.as_mut().and_then(|m| m.kernel_mut(&kernel.name)) {
+            let noted = metadata.as_mut().and_then(|m| m.kernels.get_mut(*numbers.get(&*kernel.name)?));
+            if let Some(noted) = noted {
                 let raise = |field: &mut Option<u64>, by: u32, from: u32| {
                     if let (Some(n), true) = (field.as_mut(), by > from) {
                         *n = (*n).max(u64::from(by));
