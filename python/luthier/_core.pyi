@@ -94,6 +94,17 @@ class Container:
         """The code object of an entry."""
 
 @final
+class NativeBytes:
+    """Bytes of a code object that was made here. Python gets a copy of them when it asks for one."""
+
+    def __len__(self) -> int: ...
+    def __bytes__(self) -> bytes: ...
+    def code_object(self) -> CodeObject:
+        """The code object that they are: it has them without a copy."""
+    def write_to(self, descriptor: int) -> None:
+        """Writes all of them to a file that is open, from where it stands on. OSError if it cannot be written."""
+
+@final
 class CodeObject:
     """A parsed code object; see :class:`luthier.CodeObject`."""
 
@@ -1071,6 +1082,6 @@ class LibraryHook:
 def assemble(program: Program, text: str) -> list[str]:
     """The instructions of assembly text, as they can be inserted into a program. ArgumentError for other text."""
 
-def instrument(program: Program, plan: _Plan) -> tuple[bytes, dict[str, Any]]:
+def instrument(program: Program, plan: _Plan) -> tuple[NativeBytes, dict[str, Any]]:
     """Compiles hooks, places them, and gives the new code object with a report. ``plan`` has the attributes of
     :class:`luthier.instrumenting.options.Plan`."""

@@ -16,13 +16,13 @@ use luthier_codegen::{
 use luthier_isa::{Inst, Mode, Target};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyBytes;
 use serde_json::{Value, json};
 
 use crate::background::in_background;
 use crate::error::{Class, guard};
 use crate::json::to_python;
 use crate::library::PyLibraryHook;
+use crate::object::PyNativeBytes;
 use crate::program::PyProgram;
 
 /// What a hook is given as.
@@ -97,7 +97,7 @@ pub fn instrument<'py>(
     py: Python<'py>,
     program: &PyProgram,
     plan: PlanOptions,
-) -> PyResult<(Bound<'py, PyBytes>, Bound<'py, PyAny>)> {
+) -> PyResult<(PyNativeBytes, Bound<'py, PyAny>)> {
     let lifted = program.inner.clone();
     let PlanOptions { hooks, arguments, assembly, variables, slots, insertions, .. } = plan;
     let PlanOptions { kernels, check, beside, calling_convention, bodies, .. } = plan;
@@ -148,7 +148,7 @@ pub fn instrument<'py>(
         Ok((made.bytes, report(&made.report, &names)))
     });
     let (bytes, report) = result?;
-    Ok((PyBytes::new(py, &bytes), to_python(py, &report)?))
+    Ok((PyNativeBytes::new(bytes), to_python(py, &report)?))
 }
 
 /// What each wave carries: name, units, whether each lane has its own, the symbol that it is added to at the end.

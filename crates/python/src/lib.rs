@@ -9,6 +9,7 @@
 //!
 //! | module | one idea |
 //! |---|---|
+//! | `allocator` | where Rust code has its memory from |
 //! | `array` | where NumPy's arrays have their elements |
 //! | `background` | work that cannot listen to signals |
 //! | `descriptor` | kernel descriptors and target ids |
@@ -28,6 +29,7 @@
 //! | `stage` | launches that stop anywhere; one launch under many schedules |
 //! | `text` | annotated assembly |
 
+mod allocator;
 mod array;
 #[cfg(feature = "llvm")]
 mod background;
@@ -75,7 +77,7 @@ mod core {
     #[pymodule_export]
     use crate::link::PyMockLoader;
     #[pymodule_export]
-    use crate::object::{PyCodeObject, PyContainer};
+    use crate::object::{PyCodeObject, PyContainer, PyNativeBytes};
     #[pymodule_export]
     use crate::observe::PySession;
     #[pymodule_export]

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use luthier_loader::lines::{NumberKind, Parameter, ParameterType};
-use luthier_loader::{CodeObject, CodeObjectUri, Container, ContainerKind, LoadError, TargetId};
+use luthier_loader::{Bytes, CodeObject, CodeObjectUri, Container, ContainerKind, LoadError, TargetId};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 use serde_json::json;
 
 use crate::descriptor::{PyDescriptor, PyTargetId};
+use crate::ending::without_gil;
 use crate::error::{Class, guard};
 use crate::json::to_python;
 
@@ -143,6 +144,58 @@ impl PyContainer {
 
     fn __repr__(&self) -> String {
         format!("<Container {}, {} entries>", self.kind(), self.inner.entries().len())
+    }
+}
+
+/// Bytes of a code object that was made here. Python gets a copy of them when it asks for one.
+#[pyclass(name = "NativeBytes", module = "luthier._core", frozen)]
+pub struct PyNativeBytes {
+    inner: Bytes,
+}
+
+#[cfg(feature = "llvm")]
+impl PyNativeBytes {
+    pub fn new(bytes: Vec<u8>) -> PyNativeBytes {
+        PyNativeBytes { inner: bytes.into() }
+    }
+}
+
+#[pymethods]
+impl PyNativeBytes {
+    fn __len__(&self) -> usize {
+        self.inner.len()
+    }
+
+    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.inner)
+    }
+
+    /// The code object that they are: it has them without a copy.
+    fn code_object(&self, py: Python<'_>) -> PyResult<PyCodeObject> {
+        guard(py, || {
+            let inner = CodeObject::parse(self.inner.clone()).map_err(|e| load_error(&None, e))?;
+            Ok(PyCodeObject { inner: Arc::new(inner), source: None })
+        })
+    }
+
+    /// Writes all of them to a file that is open, from where it stands on. OSError if it cannot be written.
+    fn write_to(&self, py: Python<'_>, descriptor: i32) -> PyResult<()> {
+        let mut rest: &[u8] = &self.inner;
+        while !rest.is_empty() {
+            let done = without_gil(py, || {
+                // SAFETY: the bytes live as long as the call, which only reads them.
+                let done = unsafe { libc::write(descriptor, rest.as_ptr().cast(), rest.len()) };
+                usize::try_from(done).map_err(|_| std::io::Error::last_os_error())
+            });
+            match done {
+                Ok(done) => rest = &rest[done..],
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+            // A handler may want to end what takes long: a pipe's reader may never read.
+            py.check_signals()?;
+        }
+        Ok(())
     }
 }
 

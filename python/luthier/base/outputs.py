@@ -7,9 +7,16 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, Protocol
 
 from ..errors import ArgumentError
+
+
+class Writes(Protocol):
+    """What writes its bytes to a file by itself."""
+
+    def write_to(self, descriptor: int) -> None:
+        """Writes them to the file that is open with this number. OSError if it cannot be written."""
 
 
 class Output:
@@ -19,9 +26,13 @@ class Output:
         self._stream = stream
         self._path = path
 
-    def write(self, data: bytes | memoryview) -> None:
+    def write(self, data: bytes | memoryview | Writes) -> None:
         with _named(self._path):
-            self._stream.write(data)
+            if isinstance(data, (bytes, memoryview)):
+                self._stream.write(data)
+            else:
+                self._stream.flush()
+                data.write_to(self._stream.fileno())
 
 
 @contextlib.contextmanager

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..base.outputs import Outputs
 from ..base.text import printable, readable_json
-from ..errors import ArgumentError
-from ..instrumenting.container import instrument_file
-from ..instrumenting.planning import instrument
+from ..errors import ArgumentError, LuthierError
 from ..objects.code_object import CodeObject, open_container
-from ..tools import load
-from .choose import kernels
 from .ending import status_of
-from .placing import placed_as
-from .work import aside, interruptible, warn_of_rejected
+from .work import Begun, aside, interruptible, warn_of_rejected
 
 
 @dataclass
 class _Done:
     """What is to be written and said."""
 
-    data: bytes
+    data: bytes | CodeObject
     report: Any
     lines: list[str]
     #: Code objects for which something could not be inserted, with what was done.
@@ -31,23 +27,44 @@ class _Done:
     left: list[str] = field(default_factory=list)
 
 
+def _opened(args: Any) -> Begun[CodeObject] | None:
+    """The code object that the file is, whose code another thread takes apart; None for a file that holds some."""
+    container, path = open_container(args.file)
+    if container.kind != "code object":
+        return None
+
+    def lifted() -> CodeObject:
+        code_object = CodeObject.of_container(container, path, target=args.target)
+        # What goes wrong here goes wrong again where the program is asked for.
+        with contextlib.suppress(LuthierError):
+            _ = code_object.program
+        return code_object
+
+    return Begun(lifted)
+
+
 def main(args: Any) -> int:
+    # What places hooks takes as long to be imported as a big object to be read: native code does that meanwhile.
+    opened = Begun(lambda: _opened(args))
+    from ..tools import load
+
     with aside(args.json == "-"):
         for text in args.tool:
-            load(text)  # what is wrong with them is said before any work
-    container, _ = open_container(args.file)
-    work = _whole_file if container.kind != "code object" else _code_object
+            load(text)  # what is wrong with them is said before what is wrong with the file
+    lifted = opened.result()
     with Outputs() as outputs:
         out = outputs.open(args.output, like=args.file)
         report = outputs.open(args.json) if args.json not in (None, "-") else None
         with aside(args.json == "-"):
-            done = interruptible(lambda: work(args))
+            done = interruptible(lambda: _whole_file(args) if lifted is None else _code_object(args, lifted))
+        # A big object's report takes as long as writing the object, in which the kernel does the work.
+        text = Begun(lambda: readable_json(done.report) + "\n") if args.json is not None else None
         out.write(done.data)
-        if report is not None:
-            report.write((readable_json(done.report) + "\n").encode())
+        if report is not None and text is not None:
+            report.write(text.result().encode())
         outputs.commit()
-    if args.json == "-":
-        print(readable_json(done.report))
+    if args.json == "-" and text is not None:
+        print(text.result(), end="")
     else:
         print(printable("\n".join(done.lines)))
     seen = [warn_of_rejected(code_object, did, args.on_rejected) for code_object, did in done.placed]
@@ -57,24 +74,33 @@ def main(args: Any) -> int:
 
 
 def _options(args: Any) -> dict[str, Any]:
+    from .placing import placed_as
+
     # A warning is one line here, and comes when everything is written.
     how = placed_as(args, "raise" if args.on_rejected == "raise" else "report")
     return {"kernels": args.kernel, **vars(how)}
 
 
-def _code_object(args: Any) -> _Done:
+def _code_object(args: Any, lifted: Begun[CodeObject]) -> _Done:
+    from ..instrumenting.planning import instrument
+    from ..tools import load
+    from .choose import kernels
+
     if args.entry not in (None, [0]):
         raise ArgumentError(f"{args.file} is a code object: it has no entry {args.entry[0]}")
-    code_object = CodeObject.open(args.file, target=args.target)
+    code_object = lifted.result()
     if args.kernel is not None:
         args.kernel = [name for pattern in args.kernel for name in kernels(code_object, pattern)]
     made = instrument(code_object, [load(text) for text in args.tool], **_options(args))
     did: Any = made.instrumentation
     lines = [f"{args.output}: {made.size} bytes ({code_object.size} before); {_placed(did)}", *_variables(did)]
-    return _Done(made.data, did, lines, [(code_object, did)])
+    return _Done(made, did, lines, [(code_object, did)])
 
 
 def _whole_file(args: Any) -> _Done:
+    from ..instrumenting.container import instrument_file
+    from ..tools import load
+
     made = instrument_file(
         args.file, lambda: [load(text) for text in args.tool], target=args.target, entries=args.entry, **_options(args)
     )

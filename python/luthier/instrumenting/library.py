@@ -16,7 +16,6 @@ from ..lang.facts import Fact
 from ..lang.functions import Param
 from ..lang.records import PrintedInHip
 from ..lang.types import SCALARS, InOut, Pointer, Scalar, bool_, counter, f16, f32, f64, u8
-from . import clang
 from .channels import Printing
 from .embedded import Embedded
 from .values import Counter, DeviceArray, Variable
@@ -225,6 +224,9 @@ class HookLibrary:
         if self.language in ("ir", "bitcode"):
             data = self._source
         else:
+            # It starts processes: no other hook needs what that takes.
+            from . import clang
+
             data = clang.bitcode(
                 self._source, self.language, processor=processor, wave=wave, flags=self._flags, define=self._define,
                 clang=self._clang, name=self._name(),

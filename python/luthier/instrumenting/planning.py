@@ -175,7 +175,7 @@ class Planner:
 
     def ask(self, kernels: Iterable[str | Kernel] | None) -> None:
         """Has every tool say what it wants in these kernels, all if None."""
-        known = self.code_object.core.kernels
+        known = dict.fromkeys(self.code_object.core.kernels)  # there may be thousands, and each is looked up
         self._selected = kernel_names(kernels)
         for name in known if self._selected is None else dict.fromkeys(self._selected):
             if name not in known:

@@ -28,7 +28,7 @@ class CodeObject:
     ('gfx90a', [<Kernel vecadd>])
     """
 
-    def __init__(self, core: _core.CodeObject | bytes, path: str | None = None):
+    def __init__(self, core: _core.CodeObject | _core.NativeBytes, path: str | None = None):
         #: The native object, or the bytes of its file, taken apart when that is asked for.
         self._core = core
         #: Where it was read from, if it was a file.
@@ -54,6 +54,18 @@ class CodeObject:
         :raises LoadError: for a file that cannot be read, holds no code object, is damaged, or holds several that suit.
         """
         container, path = open_container(source)
+        return cls.of_container(container, path, target=target, kernel=kernel)
+
+    @classmethod
+    def of_container(
+        cls, container: _core.Container, path: str | None, *, target: str | None = None, kernel: str | None = None
+    ) -> CodeObject:
+        """The same of a file that is open already. ``target`` and ``kernel`` are those of :meth:`open`.
+
+        :param container: what was opened.
+        :param path: where, if it is a file.
+        :raises LoadError: as :meth:`open` does.
+        """
         if container.kind == "code object":
             if target is not None:
                 container.select(target)
@@ -115,19 +127,32 @@ class CodeObject:
     @property
     def core(self) -> _core.CodeObject:
         """The native object."""
-        if isinstance(self._core, bytes):
-            self._core = _core.CodeObject.parse(self._core)
+        if isinstance(self._core, _core.NativeBytes):
+            self._core = self._core.code_object()
         return self._core
 
     @property
     def data(self) -> bytes:
         """The bytes of the ELF file."""
-        return self._core if isinstance(self._core, bytes) else self._core.data
+        return bytes(self._core) if isinstance(self._core, _core.NativeBytes) else self._core.data
 
     @property
     def size(self) -> int:
         """Bytes of the ELF file."""
-        return len(self._core) if isinstance(self._core, bytes) else self._core.size
+        return len(self._core) if isinstance(self._core, _core.NativeBytes) else self._core.size
+
+    def write_to(self, descriptor: int) -> None:
+        """Writes :attr:`data` to a file that is open, without making a copy of a result of :func:`luthier.instrument` first.
+
+        :param descriptor: the number of the file.
+        :raises OSError: if it cannot be written.
+        """
+        if isinstance(self._core, _core.NativeBytes):
+            self._core.write_to(descriptor)
+            return
+        rest = memoryview(self.data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
 
     @property
     def target(self) -> str:
@@ -252,7 +277,7 @@ class CodeObject:
         from ..base.outputs import Outputs
 
         with Outputs() as outputs:
-            outputs.open(os.fspath(path)).write(self.data)
+            outputs.open(os.fspath(path)).write(self)
             outputs.commit()
 
     def _repr_html_(self) -> str:

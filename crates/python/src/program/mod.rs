@@ -32,6 +32,7 @@ mod operand;
 mod sequence;
 mod source;
 
+use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -68,6 +69,8 @@ pub struct Shared {
     live: Mutex<Option<Arc<live::FunctionLive>>>,
     loops: Mutex<Option<Arc<loops::FunctionLoops>>>,
     counted: lengths::Counted,
+    /// The kernels' functions by name: each kernel is asked for by its own.
+    kernels: OnceLock<HashMap<String, FuncId>>,
 }
 
 impl Shared {
@@ -75,6 +78,18 @@ impl Shared {
     pub fn lines(&self) -> Result<Option<&SourceMap>, &str> {
         let lines = self.lines.get_or_init(|| self.object.source_map().map_err(|error| error.to_string()));
         lines.as_ref().map(Option::as_ref).map_err(String::as_str)
+    }
+
+    /// The first kernel of that name.
+    fn kernel(&self, name: &str) -> Option<FuncId> {
+        let program = &self.program;
+        let kernels = self.kernels.get_or_init(|| {
+            let mut kernels = HashMap::new();
+            let ids = program.function_ids().filter(|id| program.function(*id).kind == FunctionKind::Kernel);
+            ids.for_each(|id| _ = kernels.entry(program.function(id).name.clone()).or_insert(id));
+            kernels
+        });
+        kernels.get(name).copied()
     }
 
     fn known_lines(&self) -> PyResult<Option<&SourceMap>> {
@@ -102,6 +117,7 @@ impl PyProgram {
                 live: Mutex::default(),
                 loops: Mutex::default(),
                 counted: lengths::Counted::default(),
+                kernels: OnceLock::new(),
             };
             Ok(PyProgram { inner: Arc::new(shared) })
         })
@@ -132,10 +148,7 @@ impl PyProgram {
     fn select(&self, kernel: Option<&str>) -> PyResult<Vec<PyFunction>> {
         let Some(name) = kernel else { return Ok(self.functions()) };
         let program = &self.inner.program;
-        let id = program.function_ids().find(|&id| {
-            let function = program.function(id);
-            function.kind == FunctionKind::Kernel && function.name == name
-        });
+        let id = self.inner.kernel(name);
         let id = id.ok_or_else(|| Class::Argument.error(format!("there is no code of a kernel {name}")))?;
         let others = program.reachable(id).into_iter().filter(|&other| other != id);
         Ok(std::iter::once(id).chain(others).map(|id| self.function(id)).collect())
