@@ -60,10 +60,13 @@ class CodeObject:
     def of_container(
         cls, container: _core.Container, path: str | None, *, target: str | None = None, kernel: str | None = None
     ) -> CodeObject:
-        """The same of a file that is open already. ``target`` and ``kernel`` are those of :meth:`open`.
+        """The same of a file that is open already.
 
         :param container: what was opened.
         :param path: where, if it is a file.
+        :param target: as for :meth:`open`.
+        :param kernel: as for :meth:`open`.
+        :returns: the code object; nothing of its code is decoded yet.
         :raises LoadError: as :meth:`open` does.
         """
         if container.kind == "code object":
