@@ -23,6 +23,7 @@ __all__ = [
     "Loop",
     "Mir",
     "MockLoader",
+    "NativeBytes",
     "Operand",
     "Program",
     "Register",
