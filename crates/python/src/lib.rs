@@ -9,7 +9,6 @@
 //!
 //! | module | one idea |
 //! |---|---|
-//! | `allocator` | where Rust code has its memory from |
 //! | `array` | where NumPy's arrays have their elements |
 //! | `background` | work that cannot listen to signals |
 //! | `descriptor` | kernel descriptors and target ids |
@@ -29,7 +28,6 @@
 //! | `stage` | launches that stop anywhere; one launch under many schedules |
 //! | `text` | annotated assembly |
 
-mod allocator;
 mod array;
 #[cfg(feature = "llvm")]
 mod background;

@@ -50,8 +50,7 @@ pub fn run(
             let (from, to) = pipe().map_err(none)?;
             let alone = llvm::nobody_inside();
             // SAFETY: the copy runs nothing but this function, and leaves by `_exit`; what other threads may have locked
-            // it does not use, but for allocators: the C library puts its own in order, and the Python module's has a
-            // heap for each thread, which needs no lock.
+            // it does not use, but for the allocator, which the C library puts in order.
             match unsafe { libc::fork() } {
                 -1 => Err(none(io::Error::last_os_error())),
                 0 => {
