@@ -299,6 +299,6 @@ mod tests {
         assert_eq!((w.s[0], w.s[1], w.s[2], w.s[3]), (0x5678_9abc, 0x1234, 1, 3));
         // 50 work-items in a row: the second wave begins with number 64.
         let ids = &w.rows[usize::from(rows::VGPR)].0;
-        assert_eq!([ids[0], ids[35], ids[36], ids[63]], [64, 99, 100, 127].map(|n| n % 50 | n / 50 << 10));
+        assert_eq!([ids[0], ids[35], ids[36], ids[63]], [64, 99, 100, 127].map(|n| n % 50 + 1024 * (n / 50)));
     }
 }
