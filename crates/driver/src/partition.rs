@@ -31,7 +31,7 @@ pub fn computes(card: &Card) -> Vec<(&'static str, u32)> {
     }
 }
 
-/// The domains that a card's memory may be in, if it is so many GPUs.
+/// The memory partitions that a card can have in a compute mode.
 pub fn memories(card: &Card, compute: &str) -> &'static [&'static str] {
     match (card.target, compute) {
         (Target::Gfx950, "DPX" | "QPX" | "CPX") => &["NPS1", "NPS2"],

@@ -72,8 +72,9 @@ impl Config {
             (p.vendor, p.device) = (0x1002, card.device);
             // The GPUs of one card are as many functions of its PCI device.
             let (of_card, part) = (index / self.partition.parts, index % self.partition.parts);
-            p.location = (3 + of_card) << 8 | part;
-            p.hive = if self.partition.parts > 1 { u64::from(3 + of_card) << 8 } else { 0 };
+            let device = (3 + of_card) << 8;
+            p.location = device | part;
+            p.hive = if self.partition.parts > 1 { device.into() } else { 0 };
             p.local_memory = if self.apu { 0 } else { self.memory };
             p.max_clock_gpu = card.clocks[0];
             p.render_minor = 128 + index as i32;
@@ -169,19 +170,24 @@ impl Config {
     /// From a node to every other one: by way of PCIe, or within a card.
     pub fn links(&self, node: u32) -> Vec<LinkProperties> {
         let others = (0..self.nodes()).filter(|&other| other != node);
-        let link = |to: u32| LinkProperties {
-            kind: if self.share_a_card(node, to) { XGMI } else { PCIE },
-            from: node,
-            to,
-            weight: match node != 0 && to != 0 {
-                _ if self.share_a_card(node, to) => WEIGHT_WITHIN,
+        let link = |to: u32| {
+            let (kind, weight) = if self.share_a_card(node, to) {
+                (XGMI, WEIGHT_WITHIN)
+            } else if node != 0 && to != 0 {
                 // Cards see one another through the host.
-                true => 2 * WEIGHT,
-                false => WEIGHT,
-            },
-            min_bandwidth: 16000,
-            max_bandwidth: 16000,
-            ..Default::default()
+                (PCIE, 2 * WEIGHT)
+            } else {
+                (PCIE, WEIGHT)
+            };
+            LinkProperties {
+                kind,
+                from: node,
+                to,
+                weight,
+                min_bandwidth: 16000,
+                max_bandwidth: 16000,
+                ..Default::default()
+            }
         };
         others.map(link).collect()
     }

@@ -121,7 +121,7 @@ impl Start {
         }
     }
 
-    /// The work-items' ids of a wave, of which `active` lanes are on, from the workgroup's work-item `first`.
+    /// Writes the ids of a wave's work-items: lane 0 has the workgroup's work-item `first`, and `active` lanes are on.
     fn put_ids(&self, w: &mut Wave, size: [u32; 3], first: u32, active: usize) {
         let ids = &mut w.rows[usize::from(rows::VGPR)..][..self.used];
         ids.fill(Row::ZERO);

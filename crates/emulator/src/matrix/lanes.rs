@@ -30,8 +30,8 @@ pub unsafe trait Lanes {
     /// Towards minus infinity.
     unsafe fn floor_whole(x: Self::Float) -> Self::Int;
     unsafe fn singles_of_ints(x: Self::Int) -> Self::Float;
-    /// f32 of whole numbers of 30 bits at most, for results of f16. A number of more than 24 bits loses its lowest bits, and a
-    /// bit that is kept says whether one of the lost bits was set. AVX-512 keeps 24 bits, the last of which says so (rounding to
+    /// f32 of whole numbers of 30 bits at most, for results of f16. A number of more than 24 bits loses its lowest bits; if one
+    /// of these was set, the conversion sets a bit that it keeps. AVX-512 keeps 24 bits and sets the last of them (rounding to
     /// odd); AVX2 clears the last seven bits and sets bit 6.
     unsafe fn odd_singles_of_ints(x: Self::Int) -> Self::Float;
     /// Of f16 numbers in words whose upper halves do not count.
