@@ -1,6 +1,7 @@
 //! Who calls whom, and which functions share a wave.
 
 use luthier_isa::{Reg, RegSet};
+use rayon::prelude::*;
 
 use crate::class::Kind;
 use crate::pending::InFlight;
@@ -140,6 +141,13 @@ impl Program {
     /// The same of those that are written. Registers that indexing may reach are left out.
     pub fn written_registers(&self, func: FuncId) -> RegSet {
         self.touched(func).written
+    }
+    /// Works out on all cores what [`Program::used_registers`] and [`Program::written_registers`] tell of every function.
+    pub fn look_at_registers(&self) {
+        let components: Vec<&Component> = self.graph.members.values().collect();
+        components.into_par_iter().for_each(|members| {
+            members.touched.get_or_init(|| self.touched_by(&members.functions));
+        });
     }
     fn touched(&self, func: FuncId) -> &Touched {
         let members = &self.graph.members[&self.graph.root[func.index()]];

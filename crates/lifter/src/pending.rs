@@ -98,24 +98,25 @@ impl Queue {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct InFlight {
     queues: [Queue; Counter::ALL.len()],
-    /// Registers that expcnt guards: exports and GDS operations have yet to read them, or LDS parameters to come.
-    exp: RegSet,
+    /// Registers that expcnt guards: exports and GDS operations have yet to read them, or LDS parameters to come. Few
+    /// kernels have any: absent then, as the state is copied at each branch.
+    exp: Option<Box<RegSet>>,
 }
 
 impl InFlight {
     /// Registers that must be left alone: an outstanding operation may write them, or has yet to read them.
     pub fn registers(&self) -> RegSet {
-        let mut all = self.exp;
+        let mut all = self.exp.as_deref().copied().unwrap_or(RegSet::EMPTY);
         self.queues.iter().flat_map(|q| &q.waiting).for_each(|e| all.insert(e.0));
         all
     }
     /// Whether a register must be left alone.
     pub fn holds(&self, reg: Reg) -> bool {
         let waits = |q: &Queue| q.waiting.binary_search_by_key(&reg, |e| e.0).is_ok();
-        self.queues.iter().any(waits) || self.exp.contains(reg)
+        self.queues.iter().any(waits) || self.exp.as_ref().is_some_and(|exp| exp.contains(reg))
     }
     pub fn is_empty(&self) -> bool {
-        self.exp.is_empty() && self.queues.iter().all(|q| q.waiting.is_empty())
+        self.exp.is_none() && self.queues.iter().all(|q| q.waiting.is_empty())
     }
     /// The most that a counter can stand at; `None` where nothing bounds it. A processor that does not have the counter
     /// has it at zero.
@@ -128,7 +129,7 @@ impl InFlight {
         for counter in Counter::ALL {
             *wait.of(counter) = self.queues[counter as usize].wait_for(registers);
         }
-        if self.exp.intersects(registers) {
+        if self.exp.as_ref().is_some_and(|exp| exp.intersects(registers)) {
             wait.expcnt = Some(0);
         }
         wait
@@ -136,21 +137,24 @@ impl InFlight {
     fn merge(&mut self, other: &InFlight) -> bool {
         let mut more = false;
         self.queues.iter_mut().zip(&other.queues).for_each(|(a, b)| more |= a.merge(b));
-        if !other.exp.is_empty() {
-            let before = self.exp;
-            self.exp.union_with(&other.exp);
-            more |= self.exp != before;
+        if let Some(exp) = &other.exp {
+            let ours = self.exp.get_or_insert_default();
+            more |= !ours.contains_all(exp);
+            ours.union_with(exp);
         }
         more
     }
     fn wait(&mut self, wait: Wait) {
         wait.bounds().for_each(|(counter, n)| self.queues[counter as usize].wait(n));
         if wait.expcnt == Some(0) {
-            self.exp = RegSet::EMPTY;
+            self.exp = None;
         }
     }
     /// False if it surely changes nothing.
     fn step(&mut self, inst: &Inst) -> bool {
+        if !wait::concerns(inst) {
+            return false;
+        }
         let op = inst.info().op();
         if op.is_wait() {
             self.wait(Wait::of_instruction(inst));
@@ -169,10 +173,10 @@ impl InFlight {
             let returns = !matches!(counted.counter, Counter::Vs | Counter::Exp | Counter::X);
             self.queues[counted.counter as usize].issue(counted, if returns { &targets } else { &[] });
             if counted.counter == Counter::Exp {
-                hold(&mut self.exp, inst);
                 // LDS parameters and direct loads (RDNA3) come back under expcnt.
-                if counted.kind == wait::Kind::Export {
-                    targets.iter().for_each(|reg| self.exp.insert(*reg));
+                let written: &[Reg] = if counted.kind == wait::Kind::Export { &targets } else { &[] };
+                for reg in held(inst).iter().chain(written) {
+                    self.exp.get_or_insert_default().insert(*reg);
                 }
             }
         }
@@ -203,12 +207,14 @@ fn targets(inst: &Inst) -> SmallVec<[Reg; 16]> {
 }
 
 /// An export or GDS operation reads its data when its turn comes.
-fn hold(exp: &mut RegSet, inst: &Inst) {
+fn held(inst: &Inst) -> SmallVec<[Reg; 16]> {
+    let mut held = SmallVec::new();
     inst.for_each_access(|a| {
         if a.access.reads() && (a.reg.is_vgpr() || a.reg.is_agpr()) {
-            exp.insert(a.reg);
+            held.push(a.reg);
         }
     });
+    held
 }
 
 impl Program {

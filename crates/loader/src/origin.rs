@@ -87,7 +87,9 @@ impl OriginMap {
     }
 
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = MAGIC.to_vec();
+        // Where nothing is inserted an instruction takes one byte, elsewhere two or three.
+        let mut out = Vec::with_capacity(MAGIC.len() + 2 * self.pairs.len());
+        out.extend_from_slice(MAGIC);
         put(&mut out, self.ranges.len() as u64);
         let (mut end, mut original) = (0, 0u64);
         for range in &self.ranges {
@@ -200,9 +202,13 @@ impl OriginMapBuilder {
         self
     }
 
-    /// Makes room for `pairs` more pairs.
-    pub fn reserve(&mut self, pairs: usize) -> &mut Self {
-        self.pairs.reserve(pairs);
+    /// Instructions with what they stand for: `(new, original)`.
+    pub fn pairs(&mut self, pairs: Vec<(u64, u64)>) -> &mut Self {
+        if self.pairs.is_empty() {
+            self.pairs = pairs;
+        } else {
+            self.pairs.extend(pairs);
+        }
         self
     }
 

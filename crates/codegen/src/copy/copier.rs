@@ -17,7 +17,7 @@ pub struct Copier<'a, 'k> {
     pub task: Task<'a>,
     pub known: Known<'k>,
     pub put: Inserter<'a>,
-    pub edges: Vec<Edge<'a>>,
+    pub edges: Vec<Box<Edge<'a>>>,
 }
 
 /// What is known of the function before any of it is copied.

@@ -129,7 +129,7 @@ impl Copier<'_, '_> {
             *to = place;
         }
         let msb = program.block(taken).instrs.iter().next().and_then(|i| program.inst(i).msb());
-        self.edges.push(Edge {
+        self.edges.push(Box::new(Edge {
             address: vaddr,
             inst: *inst,
             insertions,
@@ -141,7 +141,7 @@ impl Copier<'_, '_> {
             msb: msb.unwrap_or_default(),
             olds: at.olds.to_vec(),
             to,
-        });
+        }));
         Ok(())
     }
 

@@ -178,6 +178,20 @@ impl Layout {
         }
     }
 
+    /// The same of many of a chunk's words, which ascend.
+    pub fn addresses(&self, chunk: usize) -> impl FnMut(u32) -> u64 + '_ {
+        let (first, last) = self.sites_of[chunk];
+        let mut sites = self.sites[first..last].iter().peekable();
+        // The address that the chunk's first word would have if nothing stood behind the last site.
+        let mut base = self.bases[chunk];
+        move |word| {
+            while let Some(site) = sites.next_if(|site| site.word <= word) {
+                base = site.address + site.size() - u64::from(site.word) * 4;
+            }
+            base + u64::from(word) * 4
+        }
+    }
+
     pub fn place(&self, chunks: &[Chunk], place: Place, variables: &[u64]) -> u64 {
         match place {
             Place::Label { chunk: ChunkId(c), label } => {

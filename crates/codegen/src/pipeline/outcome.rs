@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use luthier_loader::{HookMap, HookVariable, Metadata, OriginMap};
+use rayon::prelude::*;
 
 use super::copies::Numbered;
 use crate::CodegenError;
@@ -21,11 +22,12 @@ pub fn origins(chunks: &[Chunk], layout: &Layout, start: u64, patches: &[Patch])
     if layout.end() > start {
         builder.range(start, layout.end());
     }
-    builder.reserve(chunks.iter().map(|chunk| chunk.origins.len()).sum());
+    let of_chunk = |(c, chunk): (usize, &'_ Chunk)| {
+        let mut address = layout.addresses(c);
+        chunk.origins.iter().map(|(word, vaddr)| (address(*word), *vaddr)).collect::<Vec<_>>()
+    };
+    builder.pairs(chunks.par_iter().enumerate().flat_map_iter(of_chunk).collect());
     for (c, chunk) in chunks.iter().enumerate() {
-        for (word, vaddr) in &chunk.origins {
-            builder.push(layout.address(c, *word), *vaddr);
-        }
         for (word, original) in &chunk.others {
             builder.other(layout.address(c, *word), original.words());
         }

@@ -129,12 +129,18 @@ pub fn start_beside(object: &CodeObject) -> u64 {
 /// The new file.
 pub fn write(object: &CodeObject, new: &Additions) -> Result<Vec<u8>, WriteError> {
     let original: &[u8] = object.bytes();
-    let mut file = File::start(original)?;
-    for (vaddr, bytes) in &new.patches {
-        file.patch(*vaddr, bytes)?;
-    }
-    let sections = segments::code_and_data(&mut file, new);
-    let note = new.metadata.as_ref().map(|metadata| note::section(object, metadata));
+    let segments = || {
+        let mut file = File::start(original)?;
+        for (vaddr, bytes) in &new.patches {
+            file.patch(*vaddr, bytes)?;
+        }
+        let sections = segments::code_and_data(&mut file, new);
+        Ok::<_, WriteError>((file, sections))
+    };
+    // Of thousands of kernels, the note takes as long as everything else.
+    let note = || new.metadata.as_ref().map(|metadata| note::section(object, metadata));
+    let (written, note) = rayon::join(segments, note);
+    let (mut file, sections) = written?;
     headers::add(&mut file, original, new, &sections, note.as_deref())?;
     unloaded::sections(&mut file, original, new, &sections)?;
     file.finish()

@@ -15,7 +15,7 @@ bitflags::bitflags! {
         const SCALAR_MOVREL = 1 << 4;
         const GWS = 1 << 5;
         const CACHE_CONTROL = 1 << 6;
-        const ASYNC = 1 << 7;
+        const ENGINE = 1 << 7;
         const BVH = 1 << 8;
         const COMPARE = 1 << 9;
     }
@@ -36,6 +36,7 @@ impl Families {
     fn of(name: &str) -> Families {
         let starts = |start: &str| name.starts_with(start);
         let moves = name.contains("_async_to_lds") || name.contains("_async_from_lds");
+        let tensor = name.starts_with("tensor_") && name.contains("_lds");
         let cache = CACHE_CONTROL.into_iter().any(starts) || name.contains("_prefetch");
         [
             (Families::WAIT, starts("s_wait")),
@@ -45,7 +46,7 @@ impl Families {
             (Families::SCALAR_MOVREL, starts("s_movrel")),
             (Families::GWS, starts("ds_gws_")),
             (Families::CACHE_CONTROL, cache),
-            (Families::ASYNC, moves),
+            (Families::ENGINE, moves || tensor || name == "ds_atomic_async_barrier_arrive_b64"),
             (Families::BVH, starts("image_bvh")),
             (Families::COMPARE, starts("v_cmp_") || starts("v_cmpx_")),
         ]
@@ -66,6 +67,15 @@ impl Op {
     /// `s_waitcnt` and its kin, and what waits for anything else; [`crate::wait`] knows for what.
     pub fn is_wait(self) -> bool {
         self.is_in(Families::WAIT)
+    }
+    /// A wait, a message, or what an engine moves: what has to do with counters, and is no access to memory by its flags.
+    #[inline]
+    pub(crate) fn is_wait_message_or_moved(self) -> bool {
+        TABLE[self as usize].intersects(Families::WAIT | Families::MESSAGE | Families::ENGINE)
+    }
+    /// Between memory and LDS, without registers, while the wave goes on (gfx1250).
+    pub(crate) fn is_moved_by_engine(self) -> bool {
+        self.is_in(Families::ENGINE)
     }
     /// `s_sendmsg`, `s_sendmsghalt`, `s_sendmsg_rtn_*`.
     pub fn is_message(self) -> bool {
@@ -95,12 +105,22 @@ impl Op {
     pub fn is_cache_control(self) -> bool {
         self.is_in(Families::CACHE_CONTROL)
     }
-    /// An asynchronous copy between memory and LDS (gfx1250).
-    pub(crate) fn is_async(self) -> bool {
-        self.is_in(Families::ASYNC)
-    }
     /// A ray and a tree of boxes.
     pub(crate) fn is_bvh(self) -> bool {
         self.is_in(Families::BVH)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_moves_what_is_asynchronous_and_tensors() {
+        let copies = |op: &&Op| op.name().contains("_async_to_lds") || op.name().contains("_async_from_lds");
+        let moved: Vec<&Op> = Op::all().iter().filter(|op| op.is_moved_by_engine()).collect();
+        let others: Vec<Op> = moved.iter().filter(|op| !copies(op)).map(|op| **op).collect();
+        assert_eq!(moved.len() - others.len(), Op::all().iter().filter(copies).count());
+        assert_eq!(others, [Op::DsAtomicAsyncBarrierArriveB64, Op::TensorLoadToLds, Op::TensorStoreFromLds]);
     }
 }

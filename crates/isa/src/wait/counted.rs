@@ -50,7 +50,7 @@ pub fn counted(inst: &Inst) -> impl Iterator<Item = Counted> {
         counter.map(|counter| Counted { counter, kind, most: if kind == Kind::Scalar { 2 } else { 1 } })
     };
     let mut found = [None; 3];
-    if !info.flags.intersects(COUNTS) && !info.op().is_message() && !is_moved_by_engine(info.op()) {
+    if !info.flags.intersects(COUNTS) && !info.op().is_message() && !info.op().is_moved_by_engine() {
         return found.into_iter().flatten();
     }
     let generation = info.mode.target().generation();
@@ -65,7 +65,7 @@ pub fn counted(inst: &Inst) -> impl Iterator<Item = Counted> {
     let is_gds = info.op().is_gws() || inst.field(Field::Gds) == Some(1);
     found[1] = match () {
         () if info.op().is_message() => one(lgkm(Counter::Km), Kind::Message),
-        () if is_moved_by_engine(info.op()) => {
+        () if info.op().is_moved_by_engine() => {
             let (counter, kind) = engine(info.op());
             one(Some(counter), kind)
         }
@@ -87,6 +87,13 @@ pub fn counted(inst: &Inst) -> impl Iterator<Item = Counted> {
         () => None,
     };
     found.into_iter().flatten()
+}
+
+/// The instruction may count on a counter, or waits for one. All others are as if they were not there.
+#[inline]
+pub fn concerns(inst: &Inst) -> bool {
+    let info = inst.info();
+    info.flags.intersects(COUNTS) || info.op().is_wait_message_or_moved()
 }
 
 const COUNTS: Flags = Flags::VM_CNT
@@ -124,11 +131,6 @@ fn vector_memory(inst: &Inst, generation: Generation, is_flat: bool) -> (Counter
         _ => Counter::Vm,
     };
     (counter, kind)
-}
-
-/// Between memory and LDS, without registers, while the wave goes on (gfx1250).
-fn is_moved_by_engine(op: Op) -> bool {
-    matches!(op, Op::TensorLoadToLds | Op::TensorStoreFromLds | Op::DsAtomicAsyncBarrierArriveB64) || op.is_async()
 }
 
 fn engine(op: Op) -> (Counter, Kind) {

@@ -15,7 +15,7 @@
 mod counted;
 mod encoding;
 
-pub use counted::{Counted, Kind, counted};
+pub use counted::{Counted, Kind, concerns, counted};
 
 use crate::Generation;
 
