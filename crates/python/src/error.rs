@@ -98,6 +98,15 @@ pub fn on_own_threads<R: Send>(work: impl FnOnce() -> R + Send) -> Result<R, Emu
     if is_forked() { Ok(luthier_emulator::pool()?.install(work)) } else { Ok(work()) }
 }
 
+/// Begins work on rayon's threads that nothing waits for, and whose panic is whatever asks for the same next.
+pub fn beside(work: impl FnOnce() + Send + 'static) {
+    let caught = || _ = panic::catch_unwind(AssertUnwindSafe(work));
+    match is_forked().then(luthier_emulator::pool) {
+        Some(pool) => _ = pool.map(|pool| pool.spawn(caught)),
+        None => rayon::spawn(caught),
+    }
+}
+
 /// This process is a fork of the one that imported the module.
 fn is_forked() -> bool {
     static IMPORTED_BY: AtomicU32 = AtomicU32::new(0);

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::PyFunction;
 use super::counting::{ending, of_lengths};
-use crate::error::{Class, guard};
+use crate::error::{Class, beside, guard};
 
 /// The increments of one function.
 #[derive(Clone, Debug, Default)]
@@ -84,7 +84,13 @@ fn with_lengths<T: Send>(
             return tell(&of(id));
         }
         let count = program.functions().len() as u32;
-        let all = counted.all.get_or_init(|| (0..count).into_par_iter().map(|n| of(FuncId(n))).collect());
+        let all = counted.all.get_or_init(|| {
+            let all = (0..count).into_par_iter().map(|n| of(FuncId(n))).collect();
+            // Python makes a plan of them on one core; what placing asks first is done meanwhile.
+            let shared = shared.clone();
+            beside(move || shared.program.look_at_registers());
+            all
+        });
         tell(&all[id.index()])
     })
 }
