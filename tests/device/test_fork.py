@@ -107,3 +107,32 @@ def test_a_fork_in_the_middle_of_another_threads_launch_is_an_error_at_once():
     assert done.stdout.strip() == (
         "the device was copied by a fork in the middle of another thread's launch; make a new device in the child"
     ), done.stderr
+
+
+FORKED_IN_NATIVE_CODE = """
+import os, sys, threading
+import luthier as lt
+
+def size():
+    return lt.CodeObject.open(sys.argv[1]).size
+
+def take():
+    while True:
+        size()
+
+for _ in range(3):
+    threading.Thread(target=take, daemon=True).start()
+expected = size()
+for _ in range(40):
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if size() == expected else 1)
+    assert os.waitpid(child, 0)[1] == 0
+print("done", flush=True)
+os._exit(0)
+"""
+
+
+def test_a_child_can_take_memory_that_other_threads_were_taking_at_the_fork(vecadd):
+    command = [sys.executable, "-W", "ignore", "-c", FORKED_IN_NATIVE_CODE, vecadd]
+    assert timed.run(command, 240).stdout.strip() == "done"

@@ -17,6 +17,7 @@
 //! | `error` | Rust errors and panics as Python exceptions |
 //! | `frames` | Zstandard frames |
 //! | `json` | serde_json values as Python objects |
+//! | `memory` | the allocator
 //! | `object` | containers and code objects |
 //! | `host` | host code: where calls of programs stand in their source; the environment |
 //! | `inspect` | what `luthier inspect` shows, as data |
@@ -44,6 +45,7 @@ mod json;
 #[cfg(feature = "llvm")]
 mod library;
 mod link;
+mod memory;
 mod object;
 mod observe;
 mod program;
