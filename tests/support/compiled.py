@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import kept_builds
 from places import TESTS
 
 import luthier as lt
@@ -30,9 +31,9 @@ def code_object(name: str, level: str = "O3", version: int = 5, target: str = "g
     command = [
         "clang-22", "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", f"--offload-arch={target}",
         f"-mcode-object-version={version}", "--no-gpu-bundle-output", "-ffp-contract=off", f"-{level}", *flags,
-        str(SOURCES / f"{name}.hip"), "-o", str(out),
+        str(SOURCES / f"{name}.hip"),
     ]  # fmt: skip
-    subprocess.run(command, check=True)
+    kept_builds.make(command, out)
     return out
 
 
@@ -87,8 +88,7 @@ def kernel_in_assembly(
 
 def assembled(text: str, target: str, out: Path) -> Path:
     """The code object of assembly."""
-    command = ["clang-22", "-target", "amdgcn-amd-amdhsa", f"-mcpu={target}", "-x", "assembler", "-", "-o", str(out)]
-    subprocess.run(command, check=True, input=text.encode())
+    kept_builds.make(["clang-22", "-target", "amdgcn-amd-amdhsa", f"-mcpu={target}", "-x", "assembler", "-"], out, text)
     return out
 
 
@@ -96,8 +96,7 @@ def assembled(text: str, target: str, out: Path) -> Path:
 def build(source: str, target: str, flags: tuple[str, ...] = (), level: str = "O2") -> Path:
     """The code object of HIP source text, compiled behind tests/kernels/gpu.h. Generic flags as clang has them."""
     out = Path(_output_folder().name) / f"text{len(list(Path(_output_folder().name).iterdir()))}_{target}.hsaco"
-    command = [*_to_text(source, target, level, flags), "-o", str(out)]
-    subprocess.run(command, check=True, input=source.encode())
+    kept_builds.make(_to_text(source, target, level, flags), out, source)
     return out
 
 

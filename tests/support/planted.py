@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-import subprocess
 import tempfile
 from pathlib import Path
 
+import kept_builds
 from places import ROOT, TESTS
 
 SOURCES = sorted((TESTS / "planted").glob("*.hip"))
@@ -25,9 +25,9 @@ def build(name: str, target: str = "gfx90a") -> Path:
     out = Path(_folder().name) / f"{name}_{target}.hsaco"
     command = [
         "clang-22", "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", f"--offload-arch={target}", "-O1", "-g",
-        "--no-gpu-bundle-output", "-include", str(TESTS / "kernels/gpu.h"), str(TESTS / f"planted/{name}.hip"), "-o", str(out),
+        "--no-gpu-bundle-output", "-include", str(TESTS / "kernels/gpu.h"), str(TESTS / f"planted/{name}.hip"),
     ]  # fmt: skip
-    subprocess.run(command, check=True, cwd=ROOT)
+    kept_builds.make(command, out)
     return out
 
 

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import kept_builds
+
 from .targets import Target
 
 #: The scalar record: first word and SGPR of each part. (S2 shares its place with D0, the destination's old value.)
@@ -217,10 +219,9 @@ class Writer:
         text = [".text", *(self.kernel(trial) for trial in trials), ".amdgpu_metadata", "amdhsa.version:\n  - 1\n  - 2"]
         text += ["amdhsa.kernels:", *(self.metadata(trial) for trial in trials), ".end_amdgpu_metadata\n"]
         with tempfile.TemporaryDirectory(prefix="luthier-conformance-") as folder:
-            source, output = Path(folder) / "trials.s", Path(folder) / "trials.hsaco"
-            source.write_text("\n".join(text))
-            command = ["clang-22", "-x", "assembler", "-target", "amdgcn-amd-amdhsa", f"-mcpu={self.target.processor}"]
-            subprocess.run([*command, str(source), "-o", str(output)], check=True)
+            output = Path(folder) / "trials.hsaco"
+            command = ["clang-22", "-x", "assembler", "-target", "amdgcn-amd-amdhsa", f"-mcpu={self.target.processor}", "-"]
+            kept_builds.make(command, output, "\n".join(text))
             return output.read_bytes()
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import kept_builds
 import numpy as np
 
 import luthier as lt
@@ -131,8 +132,8 @@ class Sources:
     def host(self, flags: tuple[str, ...] = REFERENCE) -> ctypes.CDLL:
         if flags not in self._host:
             out = self.folder / f"{self.name}{''.join(flags)}.so"
-            command = ["clang-22", "-x", "c++", "-shared", "-fPIC", *COMMON, *HOST, *flags, str(self.path), "-o", str(out), "-lm"]
-            subprocess.run(command, check=True, capture_output=True)
+            command = ["clang-22", "-x", "c++", "-shared", "-fPIC", *COMMON, *HOST, *flags, str(self.path), "-lm"]
+            kept_builds.make(command, out)
             self._host[flags] = ctypes.CDLL(str(out))
         return self._host[flags]
 
@@ -172,14 +173,14 @@ class Sources:
         out = self.folder / f"{self.name}_{str(what).replace(' ', '')}.hsaco"
         command = [
             "clang-22", "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", f"--offload-arch={what.target}",
-            "--no-gpu-bundle-output", *COMMON, f"-{what.level}", f"-DWAVE={what.wave}", *what.flags, str(self.path), "-o", str(out),
+            "--no-gpu-bundle-output", *COMMON, f"-{what.level}", f"-DWAVE={what.wave}", *what.flags, str(self.path),
         ]  # fmt: skip
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+            kept_builds.make(command, out, timeout=300)
         except subprocess.TimeoutExpired as error:
             raise CompilerError("no end after 300 seconds") from error
-        if done.returncode:
-            raise CompilerError(first_error(done.stderr))
+        except subprocess.CalledProcessError as error:
+            raise CompilerError(first_error(error.stderr)) from error
         return out
 
     def run(self, what: Build, path: Path, strict: bool | Sequence[str] = False, threads: int = 1) -> Outcome:

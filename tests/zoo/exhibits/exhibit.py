@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import re
-import subprocess
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import kept_builds
 import numpy as np
 
 import luthier as lt
@@ -121,9 +121,9 @@ def build(path: Path, target: str, mended: bool, flags: tuple[str, ...] = ()) ->
     command = [
         "clang-22", "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", f"--offload-arch={target}", "-O2", "-g",
         "--no-gpu-bundle-output", "-ffp-contract=off", *flags, *(["-DMENDED"] if mended else []),
-        "-include", "tests/kernels/gpu.h", str(path.relative_to(ROOT)), "-o", str(out),
+        "-include", "tests/kernels/gpu.h", str(path.relative_to(ROOT)),
     ]  # fmt: skip
-    subprocess.run(command, check=True, cwd=ROOT)
+    kept_builds.make(command, out)
     return out
 
 
