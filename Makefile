@@ -100,6 +100,8 @@ demo: setup
 # The hook compiler's feature is named as the native module names it: its crate is compiled once.
 TESTED := --workspace --exclude luthier-python --no-default-features --features luthier-codegen/llvm
 
+# Tests start thousands of processes, each of which would compile what it imports.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: setup setup-rocm setup-rocm7 setup-triton setup-tests
 	cargo test --release --quiet $(TESTED)
 	$(BIN)/pytest --quiet --numprocesses auto
