@@ -17,7 +17,7 @@ pub struct Copier<'a, 'k> {
     pub task: Task<'a>,
     pub known: Known<'k>,
     pub put: Inserter<'a>,
-    pub edges: Vec<Box<Edge<'a>>>,
+    pub edges: Vec<Edge<'a>>,
 }
 
 /// What is known of the function before any of it is copied.
@@ -41,9 +41,10 @@ pub struct Edge<'a> {
     pub insertions: Vec<u32>,
     /// There are insertions that are on the other way as well.
     pub shared: bool,
-    pub live: Live,
     pub loads: InFlight,
-    pub seam: Seam<'a>,
+    /// Large, and the list of ways grows.
+    pub live: Box<Live>,
+    pub seam: Box<Seam<'a>>,
     pub indexed: bool,
     pub msb: VgprMsb,
     pub olds: Vec<(RegRange, RegRange)>,

@@ -108,7 +108,7 @@ impl Copier<'_, '_> {
         let branch = self.put.out.chunk.fixups.len() - 1;
         let mut insertions = on(target);
         // What is inserted on the way that falls through is not on this one.
-        let seam = (!insertions.is_empty()).then(|| self.put.seam.clone());
+        let seam = (!insertions.is_empty()).then(|| Box::new(self.put.seam.clone()));
         let mut shared = false;
         if let Some(fallen) = fallen {
             let live = self.known.liveness.at_start(fallen);
@@ -129,19 +129,19 @@ impl Copier<'_, '_> {
             *to = place;
         }
         let msb = program.block(taken).instrs.iter().next().and_then(|i| program.inst(i).msb());
-        self.edges.push(Box::new(Edge {
+        self.edges.push(Edge {
             address: vaddr,
             inst: *inst,
             insertions,
             shared,
-            live: self.known.liveness.at_start(taken),
+            live: Box::new(self.known.liveness.at_start(taken)),
             loads: at.loads.clone(),
             seam,
             indexed: at.indexed,
             msb: msb.unwrap_or_default(),
             olds: at.olds.to_vec(),
             to,
-        }));
+        });
         Ok(())
     }
 
@@ -150,7 +150,7 @@ impl Copier<'_, '_> {
         for edge in std::mem::take(&mut self.edges) {
             self.put.out.chunk.label(false);
             let rejected = self.put.out.rejected.len();
-            self.put.seam = edge.seam;
+            self.put.seam = *edge.seam;
             let at = Spotted {
                 address: edge.address,
                 inst: &edge.inst,
