@@ -10,6 +10,7 @@ import compiled
 import numpy as np
 import pytest
 import timed
+from places import ROOT
 
 import luthier as lt
 
@@ -136,3 +137,8 @@ os._exit(0)
 def test_a_child_can_take_memory_that_other_threads_were_taking_at_the_fork(vecadd):
     command = [sys.executable, "-W", "ignore", "-c", FORKED_IN_NATIVE_CODE, vecadd]
     assert timed.run(command, 240).stdout.strip() == "done"
+
+
+def test_what_rayons_threads_begin_with_is_what_the_import_has_made():
+    """Of two versions of the crate, the other one's would be half made in a child of an unlucky fork."""
+    assert (ROOT / "Cargo.lock").read_text().count('name = "crossbeam-epoch"') == 1

@@ -167,7 +167,7 @@ pub use hostcall::Printed;
 pub use launch::{Launch, Strict};
 pub use packet::Packet;
 pub use poison::{Dead, Poison};
-pub use pool::pool;
+pub use pool::{pool, prepare_for_forks};
 pub use report::{Extent, Finding, FindingKind, Kinds, LaunchReport, Observed, OtherParty, Reached, SourceFrame};
 pub use schedule::{Pct, Schedule};
 pub use strict::race::footprint::{Conflict, Footprint, Touched};

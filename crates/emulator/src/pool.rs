@@ -44,6 +44,12 @@ pub fn pool() -> Result<&'static ThreadPool, EmuError> {
     }
 }
 
+/// What threads of pools make together when the first of them begins: a child whose parent forks at that moment would have it
+/// half made, and wait for it for ever. To be called before there is any of them.
+pub fn prepare_for_forks() {
+    drop(crossbeam_epoch::pin());
+}
+
 /// Whether a device is used in the process that it was made in, and whether it can be.
 pub struct Home {
     process: AtomicU32,

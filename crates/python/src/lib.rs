@@ -96,6 +96,7 @@ mod core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         crate::error::keep_panics_quiet();
+        luthier_emulator::prepare_for_forks();
         crate::ending::at_exit(module.py())?;
         let targets = luthier_emulator::TARGETS.map(|target| target.name());
         module.add("TARGETS", PyTuple::new(module.py(), targets)?)?;
