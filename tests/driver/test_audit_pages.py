@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import json
 import subprocess
@@ -100,3 +101,36 @@ def test_processors_that_were_not_run_keep_their_rows_and_failures(tmp_path):
     assert "| 5.2.3 | gfx90a | 43 | 42 | 0 | 1 |\n| 7.2.4 | gfx1100 | 2 | 1 | 1 | 0 |\n| both | 2 | 45 | 43 | 1 | 1 |\n" in text
     assert "Failed: `arrays layered` on gfx90a, ROCm 5.2.3.\n" in text and "gfx942" not in text
     assert text.startswith("before\n") and text.endswith("-->\nafter\n")
+
+
+@pytest.mark.parametrize(
+    ("program", "seconds", "why"),
+    [
+        ("import time; print('Sum.', '  one', sep='\\n', flush=True); time.sleep(60)", 1, "no list after 1 s"),
+        ("print('Sum.', '  one', sep='\\n'); raise SystemExit('no memory left')", 60, "status 1: no memory left"),
+        ("pass", 60, "its list names no case"),
+    ],
+)
+def test_a_list_that_fails_or_breaks_off_is_not_taken_for_a_short_one(suites, monkeypatch, tmp_path, program, seconds, why):
+    monkeypatch.setattr(suites, "command", lambda *words: [sys.executable, "-c", program])
+    with pytest.raises(suites.Unlisted, match=why):
+        suites.cases_of("gfx90a", tmp_path / "test_sum", tmp_path, seconds)
+
+
+def test_a_binary_without_a_list_is_named_and_the_others_run(suites, monkeypatch, tmp_path, capsys):
+    def listed(options, target, program, root):
+        if program.name == "test_mute":
+            raise suites.Unlisted("no list after 600 s")
+        return ["Sum.one"]
+
+    folder = tmp_path / "liba-tests"
+    monkeypatch.setattr(suites, "programs", lambda root, names: {"liba-tests": [folder / "test_mute", folder / "test_sum"]})
+    monkeypatch.setattr(suites, "listed", listed)
+    monkeypatch.setattr(suites, "run", lambda target, program, cases, *rest: iter([(case, "passed", "") for case in cases]))
+    options = argparse.Namespace(
+        minutes=1, seed=1, suites=[], on=["gfx90a"], cases=5, seconds=9, again=False, results=tmp_path / "results.json"
+    )
+    results = {}
+    assert suites.measure(options, tmp_path, results) == ["liba-tests test_mute on gfx90a: no list after 600 s"]
+    assert results == {"liba-tests": {"gfx90a": {"test_sum Sum.one": ["passed", ""]}}}
+    assert "cannot list the cases of liba-tests test_mute on gfx90a" in capsys.readouterr().out
