@@ -134,3 +134,17 @@ def test_a_binary_without_a_list_is_named_and_the_others_run(suites, monkeypatch
     assert suites.measure(options, tmp_path, results) == ["liba-tests test_mute on gfx90a: no list after 600 s"]
     assert results == {"liba-tests": {"gfx90a": {"test_sum Sum.one": ["passed", ""]}}}
     assert "cannot list the cases of liba-tests test_mute on gfx90a" in capsys.readouterr().out
+
+
+def test_a_slow_case_that_its_binary_does_not_begin_is_named_and_stays(suites, monkeypatch, tmp_path, capsys):
+    page, program = tmp_path / "page.md", tmp_path / "libb-tests" / "test_b"
+    page.write_text(SUITES)
+    made = []
+    monkeypatch.setattr(suites, "programs", lambda root, names: {"libb-tests": [program]})
+    monkeypatch.setattr(suites, "make_data", lambda *words: made.append(words))
+    monkeypatch.setattr(suites, "run", lambda *words: iter([]))
+    options = argparse.Namespace(minutes=1, seed=1, suites=[], on=["gfx942"], cases=2, seconds=9, page=page)
+    suites.run_slow(options, tmp_path, {})
+    assert "libb-tests on gfx942: test_b all of it: not run" in capsys.readouterr().out
+    # As many records of data as the row's three cases were drawn from, though two are asked for.
+    assert page.read_text() == SUITES and made == [(program, tmp_path, 12, 1)]
