@@ -100,8 +100,8 @@ def _bundler() -> Path:
 
 
 @functools.cache
-def hip7(name: str, targets: tuple[str, ...] = ("gfx90a",), alone: bool = False, level: str = "O3") -> Path:
-    """tests/hip/NAME.hip, compiled by clang 22 with ROCm 7's headers and linked with its HIP."""
+def hip7(name: str, targets: tuple[str, ...] = ("gfx90a",), alone: bool = False, level: str = "O3", shared: bool = False) -> Path:
+    """tests/hip/NAME.hip, compiled by clang 22 with ROCm 7's headers and linked with its HIP; ``shared``: as a library."""
     root = need_rocm7()
     source = SOURCES / f"{name}.hip"
     device_libraries = next(root.glob("usr/lib/llvm-*/lib/clang/*/amdgcn/bitcode"))
@@ -115,6 +115,7 @@ def hip7(name: str, targets: tuple[str, ...] = ("gfx90a",), alone: bool = False,
         "-D__HIP_PLATFORM_AMD__",
         "--no-offload-new-driver",
         "--hip-link",
+        *["-shared", "-fPIC"] * shared,
     ]
     architectures = [f"--offload-arch={target}" for target in targets]
     places = [f"--rocm-device-lib-path={device_libraries}", "-isystem", f"{root}/usr/include"]

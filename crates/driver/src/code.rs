@@ -3,6 +3,7 @@
 mod loaded;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -118,6 +119,12 @@ fn of_program(path: String) -> String {
     if is_loader { std::env::var(PROGRAM).unwrap_or(path) } else { path }
 }
 
+/// The process's program.
+pub fn program() -> PathBuf {
+    let path = std::fs::read_link("/proc/self/exe").unwrap_or_default();
+    path.to_str().map_or_else(|| path.clone(), |text| of_program(text.to_owned()).into())
+}
+
 /// Undoes `%20`.
 fn unescape(path: &str) -> String {
     let mut bytes = Vec::new();
@@ -199,7 +206,8 @@ fn bytes(address: u64, out: &mut [u8]) -> Option<()> {
     (usize::try_from(copied) == Ok(out.len())).then_some(())
 }
 
-fn word(address: u64) -> Option<u64> {
+/// A word of the process's memory, if it has that.
+pub fn word(address: u64) -> Option<u64> {
     let mut word = [0; 8];
     bytes(address, &mut word)?;
     Some(u64::from_le_bytes(word))

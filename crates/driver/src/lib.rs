@@ -18,6 +18,7 @@
 //! | [`order`] | what orders launches and copies, and which nothing orders |
 //! | [`touches`] | what the host itself does to memory that GPUs have |
 //! | [`queue`] | AQL and SDMA queues: their packets, signals, scratch memory, errors |
+//! | [`crash`] | what HIP does not say of a program without code for the GPU |
 //! | [`gpu`], [`code`] | one mock GPU, and the code objects that are loaded on it |
 //! | [`clock`], [`log`], [`report`] | time, lines on standard error, what they say |
 //! | [`account`] | what `luthier trace` hears of launches and findings |
@@ -40,6 +41,7 @@ pub mod card;
 pub mod clock;
 pub mod code;
 pub mod config;
+pub mod crash;
 pub mod events;
 pub mod gpu;
 pub mod handlers;

@@ -9,6 +9,7 @@ use crate::abi::Status;
 use crate::account::Account;
 use crate::code;
 use crate::config::Config;
+use crate::crash;
 use crate::events::{self, Events};
 use crate::gpu::Gpu;
 use crate::log::{log, say};
@@ -97,8 +98,10 @@ pub fn open() -> Result<(), Status> {
             say(&format!("{} knows no {target}: another version of ROCm may (luthier trace --rocm)", rocr.display()));
             return Err(Status::Error);
         }
+        let target = config.target;
         let state = State::new(config)?;
         STATE.store(Box::into_raw(Box::new(state)), Ordering::Release);
+        crash::watch(&libraries, target);
         static WATCH_FORKS: Once = Once::new();
         WATCH_FORKS.call_once(|| {
             // SAFETY: the handler stores a flag.
