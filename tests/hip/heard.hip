@@ -48,6 +48,40 @@ static void launches() {
     HIP(hipDeviceSynchronize());
 }
 
+// What it has waited for is over, by each of the ways to wait; it leaves before anything else can be said of it.
+static void leaves() {
+    int *p = memory(), count = number("LAUNCHES", 2), got, way = number("WAY", 0);
+    hipStream_t stream, other;
+    hipEvent_t event;
+    HIP(hipStreamCreateWithFlags(&stream, hipStreamNonBlocking));
+    HIP(hipStreamCreateWithFlags(&other, hipStreamNonBlocking));
+    HIP(hipEventCreate(&event));
+    for (int i = 0; i < count; i++) one<<<1, 64, 0, stream>>>(p);
+    switch (way) {
+    case 0: HIP(hipDeviceSynchronize()); break;
+    case 1: HIP(hipStreamSynchronize(stream)); break;
+    case 2:
+        HIP(hipEventRecord(event, stream));
+        HIP(hipEventSynchronize(event));
+        break;
+    case 3:
+        HIP(hipMemcpyAsync(&got, p, 4, hipMemcpyDeviceToHost, stream));
+        HIP(hipStreamSynchronize(stream));
+        break;
+    case 4:
+        HIP(hipEventRecord(event, stream));
+        HIP(hipStreamWaitEvent(other, event, 0));
+        HIP(hipStreamSynchronize(other));
+        break;
+    default:
+        while (hipStreamQuery(stream) == hipErrorNotReady) {
+        }
+    }
+    printf("leaves: passed\n");
+    fflush(stdout);
+    _exit(0);
+}
+
 static void killed() {
     int *p = memory(), count = number("LAUNCHES", 1500);
     launch(p, count);
@@ -82,5 +116,5 @@ static void goes_on() {
     HIP(hipDeviceSynchronize());
 }
 
-CASES({"alternates", alternates}, {"threads", threads}, {"launches", launches}, {"killed", killed}, {"forks", forks},
+CASES({"alternates", alternates}, {"threads", threads}, {"launches", launches}, {"leaves", leaves}, {"killed", killed}, {"forks", forks},
       {"goes_on", goes_on})

@@ -1,6 +1,7 @@
 //! When launches are over: a signal of ours stands in the packet, and what waits for the application's is told by us.
 //!
-//! A packet without a signal, if no tool wants to hear of its end, has its kernel's instead, which only counts.
+//! A packet without a signal, if no tool wants to hear of its end, has its kernel's instead, which only counts. What the
+//! application waits for instead of a launch's own signal, such as a barrier behind it, is told by us, too, and later.
 //!
 //! The runtime says that a signal has changed by calling a handler. It has one thread for all handlers, which one of the
 //! application's may hold up, to wait for a launch perhaps. So a thread of ours looks, too, and says what the runtime has not
@@ -13,11 +14,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::calls::inside;
-use crate::followed::Under;
+use crate::followed::{PATIENCE, Place, Under};
 use crate::hsa::{self, Handle, Packet};
 use crate::runtime::Times;
 use crate::session::{COUNTERS, Session, current};
 use crate::thread;
+use crate::wrap::Source;
 
 /// Where `amd_signal_t` has the times at which its kernel has begun and ended.
 const TIMES: usize = 32;
@@ -26,31 +28,60 @@ const LOOK: Duration = Duration::from_millis(2);
 /// How often it looks in vain before it sleeps until there is a launch.
 const IN_VAIN: u32 = 50;
 
-/// Has the controller told when a launch is over; false if that cannot be had.
-pub fn follow(session: &'static Session, agent: Handle, packet: &mut Packet, slot: usize, number: u64) -> bool {
-    static THREAD: Once = Once::new();
-    let (runtime, followed) = (session.runtime(), &session.followed);
-    let Some(ours) = followed.signal().or_else(|| runtime.signal()) else { return false };
+/// Has the controller told when a launch is over; none if that cannot be had.
+pub fn follow(
+    session: &'static Session,
+    source: Source,
+    packet: &mut Packet,
+    slot: usize,
+    number: u64,
+) -> Option<Place> {
     let theirs = Handle(packet.completion_signal());
-    // SAFETY: a signal of ours, which stands in no packet.
-    unsafe { (runtime.signal_store)(ours, 1) };
-    followed.add(Under { slot, number, agent, ours, theirs, late: false });
-    // SAFETY: a handler that takes the launch's number.
-    let status = unsafe { (runtime.signal_handler)(ours, hsa::LESS, 1, over, Handle(number).to_pointer()) };
-    if status != hsa::SUCCESS {
-        followed.remove(number);
-        return false;
-    }
+    let place = put(session, source, packet, Some((slot, number)), theirs)?;
+    static THREAD: Once = Once::new();
     THREAD.call_once(|| thread::start(move || look(session)));
-    packet.set_completion_signal(ours.0);
-    true
+    Some(place)
 }
 
-/// The runtime's word that a launch is over.
+/// Has the application hear of a packet's end only when those in front of it are told, if some are not yet.
+pub fn behind(session: &'static Session, source: Source, packet: &mut Packet) {
+    let theirs = Handle(packet.completion_signal());
+    if packet.has_signal() && theirs.0 != 0 && session.followed.has_of(source.index) {
+        put(session, source, packet, None, theirs);
+    }
+}
+
+/// Puts a signal of ours into a packet, in the place of the application's.
+fn put(
+    session: &'static Session,
+    source: Source,
+    packet: &mut Packet,
+    launch: Option<(usize, u64)>,
+    theirs: Handle,
+) -> Option<Place> {
+    let (runtime, followed) = (session.runtime(), &session.followed);
+    let ours = followed.signal().or_else(|| runtime.signal())?;
+    // SAFETY: a signal of ours, which stands in no packet.
+    unsafe { (runtime.signal_store)(ours, 1) };
+    let place = followed.add(source.index, Under { launch, agent: source.agent, ours, theirs, late: false });
+    // SAFETY: a handler that takes the packet's place.
+    let status = unsafe { (runtime.signal_handler)(ours, hsa::LESS, 1, over, Handle(place.word()).to_pointer()) };
+    if status != hsa::SUCCESS {
+        followed.remove(place);
+        return None;
+    }
+    packet.set_completion_signal(ours.0);
+    Some(place)
+}
+
+/// The runtime's word that a packet is over.
 unsafe extern "C" fn over(_value: i64, data: *mut c_void) -> bool {
     // A child does not get here: its runtime has no threads.
     let Some(session) = current() else { return false };
-    guarded(session, || session.followed.heard(Handle::of_pointer(data).0, |under| finished(session, under)));
+    let place = Place::of_word(Handle::of_pointer(data).0);
+    guarded(session, || {
+        session.followed.heard(place, |under| is_over(session, under), |under| finished(session, under))
+    });
     false
 }
 
@@ -62,6 +93,8 @@ fn look(session: &Session) {
         guarded(session, || {
             session.followed.found(
                 |under| is_over(session, under) && std::mem::replace(&mut under.late, true),
+                |under| is_over(session, under),
+                None,
                 |under| finished(session, under),
             )
         });
@@ -75,7 +108,8 @@ fn look(session: &Session) {
 
 /// Sees to the launches that are over and whose end the runtime has not told yet: it, or the process, ends.
 pub fn settle(session: &Session) {
-    session.followed.found(|under| is_over(session, under), |under| finished(session, under));
+    let is_over = |under: &Under| is_over(session, under);
+    session.followed.found(|under| is_over(under), is_over, Some(PATIENCE), |under| finished(session, under));
     // Another thread may be about to say so of others.
     session.followed.finish();
 }
@@ -94,13 +128,15 @@ fn guarded(session: &Session, run: impl FnOnce()) {
 
 fn finished(session: &Session, under: &Under) {
     let runtime = session.runtime();
-    let times = session.wants.complete.then(|| times(session, under));
     // First: the application may end as soon as it knows.
-    if let Some(counter) = session.ledger.counter(COUNTERS * under.slot + 3) {
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
-    if let Some(times) = times {
-        session.completed(under.slot, under.number, times);
+    if let Some((slot, number)) = under.launch {
+        let times = session.wants.complete.then(|| times(session, under));
+        if let Some(counter) = session.ledger.counter(COUNTERS * slot + 3) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+        if let Some(times) = times {
+            session.completed(slot, number, times);
+        }
     }
     if under.theirs.0 != 0 {
         for at in [TIMES, TIMES + 8] {

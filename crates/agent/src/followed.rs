@@ -1,16 +1,18 @@
 //! The launches that are followed to their end, and the signals that this takes.
+//!
+//! Who waits for a packet knows that those in front of it are over, so they are told first, whichever of them a thread hears of
+//! first: a barrier behind launches without signals is followed, too, until they are told.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::hsa::Handle;
 
-/// A launch under way.
+/// A packet under way.
 pub struct Under {
-    pub slot: usize,
-    pub number: u64,
+    /// The kernel's slot and the launch's number; none of a packet that is no launch which tools know.
+    pub launch: Option<(usize, u64)>,
     pub agent: Handle,
     pub ours: Handle,
     /// The application's, or 0.
@@ -19,31 +21,73 @@ pub struct Under {
     pub late: bool,
 }
 
+/// A packet's queue and its place in there: those of a queue are in its order.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
+pub struct Place(u64);
+
+/// Bits of a place that are the packet's; the rest is the queue's.
+const OF_PACKET: u32 = 40;
+
+impl Place {
+    pub fn word(self) -> u64 {
+        self.0
+    }
+    pub fn of_word(word: u64) -> Place {
+        Place(word)
+    }
+    fn new(queue: u64, packet: u64) -> Place {
+        Place(queue << OF_PACKET | packet & ((1 << OF_PACKET) - 1))
+    }
+    /// Those of its queue that come before it.
+    fn before(self) -> std::ops::Range<Place> {
+        Place(self.0 >> OF_PACKET << OF_PACKET)..self
+    }
+}
+
 #[derive(Default)]
 pub struct Followed {
     state: Mutex<State>,
+    /// There is a packet under way.
     come: Condvar,
-    /// Threads that are about to say that a launch is over.
-    telling: AtomicUsize,
+    /// One more is told.
+    told: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    /// By number.
-    under_way: HashMap<u64, Under>,
-    /// Launches whose ends are known, but not from the runtime, which has yet to call the handler; with the signal once
+    under_way: BTreeMap<Place, Under>,
+    /// Packets of which it is about to be said that they are over.
+    telling: BTreeSet<Place>,
+    /// Packets whose ends are known, but not from the runtime, which has yet to call the handler; with the signal once
     /// that is not needed any more.
-    unheard: HashMap<u64, Option<Handle>>,
+    unheard: HashMap<Place, Option<Handle>>,
     /// Signals to be used again.
     idle: Vec<Handle>,
+    /// Packets that were followed so far.
+    count: u64,
     /// There is nothing to look at any more: the process ends, or the runtime does.
     ended: bool,
-    /// Our thread waits for a launch.
+    /// Our thread waits for a packet.
     asleep: bool,
 }
 
-/// Milliseconds that others are waited for at the end. One that is held up does not keep the process.
-const PATIENCE: u32 = 1000;
+/// How long others are waited for at the end. One that is held up does not keep the process.
+pub const PATIENCE: Duration = Duration::from_secs(1);
+
+impl State {
+    /// Takes a packet that is over, with those in front of it that are, too: who knows of it knows of them.
+    fn take(&mut self, place: Place, is_over: &impl Fn(&Under) -> bool, to: &mut Vec<(Place, Under)>) {
+        let Some(last) = self.under_way.remove(&place) else { return };
+        if last.theirs.0 != 0 {
+            let over = |(place, under): (&Place, &Under)| is_over(under).then_some(*place);
+            let before: Vec<Place> = self.under_way.range(place.before()).filter_map(over).collect();
+            for place in before {
+                to.extend(self.under_way.remove(&place).map(|under| (place, under)));
+            }
+        }
+        to.push((place, last));
+    }
+}
 
 impl Followed {
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -55,58 +99,117 @@ impl Followed {
         self.lock().idle.pop()
     }
 
-    pub fn add(&self, under: Under) {
+    /// Follows the next packet of a queue.
+    pub fn add(&self, queue: u64, under: Under) -> Place {
         let mut state = self.lock();
-        state.under_way.insert(under.number, under);
+        state.count += 1;
+        let place = Place::new(queue, state.count);
+        state.under_way.insert(place, under);
         if state.asleep {
             self.come.notify_one();
         }
+        place
     }
 
     /// It is not followed after all.
-    pub fn remove(&self, number: u64) {
+    pub fn remove(&self, place: Place) {
         let mut state = self.lock();
-        let signal = state.under_way.remove(&number).map(|under| under.ours);
+        let signal = state.under_way.remove(&place).map(|under| under.ours);
         state.idle.extend(signal);
     }
 
-    /// Has `tell` say that a launch is over, as the runtime has just said; if that was not told yet.
-    pub fn heard(&self, number: u64, tell: impl FnOnce(&Under)) {
-        let mut state = self.lock();
-        let Some(under) = state.under_way.remove(&number) else {
-            let signal = state.unheard.remove(&number).flatten();
-            state.idle.extend(signal);
-            return;
-        };
-        let telling = self.telling();
-        drop(state);
-        tell(&under);
-        self.lock().idle.push(under.ours);
-        drop(telling);
+    /// A packet of this queue is under way, or over and not told yet.
+    pub fn has_of(&self, queue: u64) -> bool {
+        let state = self.lock();
+        let all = Place::new(queue, 0)..Place::new(queue + 1, 0);
+        state.under_way.range(all.clone()).next().is_some() || state.telling.range(all).next().is_some()
     }
 
-    /// Has `tell` say that those are over which `is_over` says are.
-    pub fn found(&self, is_over: impl Fn(&mut Under) -> bool, tell: impl Fn(&Under)) {
+    /// Has `tell` say that a packet is over, as the runtime has just said; if that was not told yet. First of those in front of
+    /// it of which `is_over` says the same.
+    pub fn heard(&self, place: Place, is_over: impl Fn(&Under) -> bool, tell: impl Fn(&Under)) {
+        let mut state = self.lock();
+        let mut over = Vec::new();
+        state.take(place, &is_over, &mut over);
+        if over.is_empty() {
+            let signal = state.unheard.remove(&place).flatten();
+            state.idle.extend(signal);
+            return;
+        }
+        self.tell(state, &over, Some(place), None, tell);
+    }
+
+    /// Has `tell` say that those are over which are `due`, and those in front of them of which `is_over` says so. With
+    /// `patience` those that others are about to tell are not waited for any longer.
+    pub fn found(
+        &self,
+        due: impl Fn(&mut Under) -> bool,
+        is_over: impl Fn(&Under) -> bool,
+        patience: Option<Duration>,
+        tell: impl Fn(&Under),
+    ) {
         let mut state = self.lock();
         if state.ended {
             return;
         }
-        let over: Vec<Under> = state.under_way.extract_if(|_, under| is_over(under)).map(|(_, under)| under).collect();
-        state.unheard.extend(over.iter().map(|under| (under.number, None)));
-        let telling = self.telling();
+        let is_due = |(place, under): (&Place, &mut Under)| due(under).then_some(*place);
+        let places: Vec<Place> = state.under_way.iter_mut().filter_map(is_due).collect();
+        let mut over = Vec::new();
+        for place in places {
+            state.take(place, &is_over, &mut over);
+        }
+        self.tell(state, &over, None, patience, tell);
+    }
+
+    /// Tells of these, in their order. The runtime has spoken of `heard`, and will speak of the others.
+    fn tell(
+        &self,
+        mut state: MutexGuard<'_, State>,
+        over: &[(Place, Under)],
+        heard: Option<Place>,
+        patience: Option<Duration>,
+        tell: impl Fn(&Under),
+    ) {
+        state.telling.extend(over.iter().map(|(place, _)| *place));
+        state.unheard.extend(over.iter().filter(|(place, _)| heard != Some(*place)).map(|(place, _)| (*place, None)));
         drop(state);
-        for under in over {
-            tell(&under);
+        for (n, (place, under)) in over.iter().enumerate() {
+            // Whatever `tell` comes to, nobody is to wait for these.
+            let rest = Telling(self, &over[n..]);
+            if under.theirs.0 != 0 {
+                self.wait_for_those_before(*place, patience);
+            }
+            tell(under);
+            std::mem::forget(rest);
             let mut state = self.lock();
-            match state.unheard.get_mut(&under.number) {
+            state.telling.remove(place);
+            match state.unheard.get_mut(place) {
                 Some(signal) => *signal = Some(under.ours),
                 None => state.idle.push(under.ours),
             }
+            drop(state);
+            self.told.notify_all();
         }
-        drop(telling);
     }
 
-    /// Waits until there is a launch under way.
+    /// Waits until other threads have told of those in front of a packet.
+    fn wait_for_those_before(&self, place: Place, patience: Option<Duration>) {
+        let (state, latest) = (self.lock(), patience.map(|patience| Instant::now() + patience));
+        let waits = |state: &mut State| state.telling.range(place.before()).next().is_some();
+        self.wait_while(state, latest, waits);
+    }
+
+    fn wait_while(&self, state: MutexGuard<'_, State>, latest: Option<Instant>, waits: impl FnMut(&mut State) -> bool) {
+        match latest {
+            Some(latest) => {
+                let left = latest.saturating_duration_since(Instant::now());
+                drop(self.told.wait_timeout_while(state, left, waits));
+            }
+            None => drop(self.told.wait_while(state, waits)),
+        }
+    }
+
+    /// Waits until there is a packet under way.
     pub fn wait(&self) {
         let mut state = self.lock();
         state.asleep = true;
@@ -118,15 +221,10 @@ impl Followed {
         self.lock().under_way.is_empty()
     }
 
-    fn telling(&self) -> Telling<'_> {
-        self.telling.fetch_add(1, Ordering::AcqRel);
-        Telling(&self.telling)
-    }
-
-    /// The launch is over, and that has been said.
-    pub fn is_told(&self, number: u64) -> bool {
-        let is_over = !self.lock().under_way.contains_key(&number);
-        is_over && self.telling.load(Ordering::Acquire) == 0
+    /// The packet is over, and that has been said.
+    pub fn is_told(&self, place: Place) -> bool {
+        let state = self.lock();
+        !state.under_way.contains_key(&place) && !state.telling.contains(&place)
     }
 
     /// Gives a signal back that no packet has any more.
@@ -134,9 +232,10 @@ impl Followed {
         self.lock().idle.push(signal);
     }
 
-    /// Waits for the threads that are about to say that a launch is over.
+    /// Waits for the threads that are about to say that a packet is over.
     pub fn finish(&self) {
-        patiently(|| (self.telling.load(Ordering::Acquire) == 0).then_some(()));
+        let latest = Instant::now() + PATIENCE;
+        self.wait_while(self.lock(), Some(latest), |state| !state.telling.is_empty());
     }
 
     /// There is a runtime.
@@ -146,100 +245,38 @@ impl Followed {
 
     /// From now on no signal is looked at; with `forget`, they do not exist any more.
     pub fn end(&self, forget: bool) {
-        let mut state = patiently(|| match self.state.try_lock() {
-            Ok(state) => Some(state),
-            Err(TryLockError::Poisoned(state)) => Some(state.into_inner()),
-            // By a thread that has come to its end in here, or by one that a fork has left behind: that is not looked at.
-            Err(TryLockError::WouldBlock) => None,
-        });
-        if let Some(state) = &mut state {
-            state.ended = true;
-            if forget {
-                state.under_way.clear();
-                state.unheard.clear();
-                state.idle.clear();
+        let latest = Instant::now() + PATIENCE;
+        let mut state = loop {
+            match self.state.try_lock() {
+                Ok(state) => break state,
+                Err(TryLockError::Poisoned(state)) => break state.into_inner(),
+                // By a thread that has come to its end in here, or by one that a fork has left behind: that is not looked at.
+                Err(TryLockError::WouldBlock) if Instant::now() >= latest => return,
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
             }
+        };
+        state.ended = true;
+        if forget {
+            state.under_way.clear();
+            state.unheard.clear();
+            state.idle.clear();
         }
     }
 }
 
-fn patiently<T>(mut attempt: impl FnMut() -> Option<T>) -> Option<T> {
-    (0..PATIENCE).find_map(|n| {
-        if n > 0 {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        attempt()
-    })
-}
-
-struct Telling<'a>(&'a AtomicUsize);
+/// Packets of which a thread says that they are over.
+struct Telling<'a>(&'a Followed, &'a [(Place, Under)]);
 
 impl Drop for Telling<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
+        let mut state = self.0.lock();
+        self.1.iter().for_each(|(place, _)| {
+            state.telling.remove(place);
+        });
+        drop(state);
+        self.0.told.notify_all();
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn followed(number: u64) -> Followed {
-        let followed = Followed::default();
-        let [agent, ours, theirs] = [1, 100 + number, 0].map(Handle);
-        followed.add(Under { slot: 0, number, agent, ours, theirs, late: false });
-        followed
-    }
-
-    fn no(_: &Under) {
-        panic!("it is told twice");
-    }
-
-    #[test]
-    fn a_launch_that_the_runtime_speaks_of_is_told_once() {
-        let (followed, told) = (followed(7), AtomicUsize::new(0));
-        followed.heard(7, |under| {
-            assert_eq!((under.number, followed.signal()), (7, None));
-            told.fetch_add(1, Ordering::Relaxed);
-        });
-        followed.heard(7, no);
-        followed.found(|_| true, no);
-        assert_eq!(told.into_inner(), 1);
-        assert_eq!([followed.signal(), followed.signal()], [Some(Handle(107)), None]);
-    }
-
-    #[test]
-    fn a_signal_is_not_used_again_before_the_runtime_has_spoken_of_it() {
-        let (followed, told) = (followed(7), AtomicUsize::new(0));
-        followed.found(|_| false, no);
-        let tell = |_: &Under| {
-            told.fetch_add(1, Ordering::Relaxed);
-        };
-        followed.found(|_| true, tell);
-        assert_eq!((told.into_inner(), followed.is_empty(), followed.signal()), (1, true, None));
-        followed.heard(7, no);
-        assert_eq!([followed.signal(), followed.signal()], [Some(Handle(107)), None]);
-    }
-
-    #[test]
-    fn a_signal_of_which_the_runtime_speaks_too_early_is_used_once_the_end_is_told() {
-        let followed = followed(7);
-        let tell = |_: &Under| {
-            followed.heard(7, no);
-            assert_eq!(followed.signal(), None);
-        };
-        followed.found(|_| true, tell);
-        assert_eq!([followed.signal(), followed.signal()], [Some(Handle(107)), None]);
-    }
-
-    #[test]
-    fn nothing_is_looked_at_after_the_end() {
-        let followed = followed(7);
-        followed.end(false);
-        followed.found(|_| panic!("a signal is looked at"), no);
-        followed.begin();
-        followed.found(|under| under.number == 7, |_| {});
-        followed.end(true);
-        assert_eq!((followed.is_empty(), followed.signal()), (true, None));
-    }
-}
+mod tests;

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use crate::flow::Signals;
+use crate::followed::Place;
 use crate::hsa::{Handle, Packet};
 use crate::session::Session;
 use crate::wrap::Source;
@@ -17,6 +18,7 @@ const LOOK: Duration = Duration::from_micros(20);
 pub struct Held {
     slot: usize,
     number: u64,
+    place: Place,
     /// Changes when all in front of the launch is over.
     reached: Handle,
     /// What the launch waits for, and what comes behind it.
@@ -29,7 +31,7 @@ pub fn surround(session: &'static Session, source: Source, packets: Vec<Packet>)
     for mut packet in packets {
         let followed = if packet.is_dispatch() { session.direct(source, &mut packet) } else { None };
         let signals = followed.and_then(|_| Some((closed(session)?, [closed(session)?, closed(session)?])));
-        let (Some((slot, number)), Some((reached, gates))) = (followed, signals) else {
+        let (Some((slot, number, place)), Some((reached, gates))) = (followed, signals) else {
             all.push(packet);
             continue;
         };
@@ -37,7 +39,7 @@ pub fn surround(session: &'static Session, source: Source, packets: Vec<Packet>)
         all.push(Packet::barrier(Some(gates[0]), None));
         all.push(packet);
         all.push(Packet::barrier(Some(gates[1]), None));
-        held.push(Held { slot, number, reached, gates });
+        held.push(Held { slot, number, place, reached, gates });
     }
     (all, held)
 }
@@ -75,7 +77,7 @@ pub fn look(session: &Session, held: Vec<Held>) {
         session.begins(launch.slot, launch.number);
         // SAFETY: as above.
         unsafe { (runtime.signal_store)(launch.gates[0], 0) };
-        until(session, || session.followed.is_told(launch.number));
+        until(session, || session.followed.is_told(launch.place));
         // SAFETY: as above. The packets that wait for it may not have seen it yet: the signal is not used again.
         unsafe { (runtime.signal_store)(launch.gates[1], 0) };
         session.followed.give_back(launch.reached);

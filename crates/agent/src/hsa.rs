@@ -48,6 +48,15 @@ impl Packet {
     pub fn is_dispatch(&self) -> bool {
         self.0.kind() == packet::kind::DISPATCH
     }
+    /// It is of a kind that is known to have a completion signal.
+    pub fn has_signal(&self) -> bool {
+        use packet::{format, kind};
+        match self.0.kind() {
+            kind::DISPATCH | kind::BARRIER_AND | kind::BARRIER_OR => true,
+            kind::VENDOR => matches!(self.0.format(), format::BARRIER_VALUE | format::CLUSTER_DISPATCH),
+            _ => false,
+        }
+    }
     fn dispatch(&self) -> Dispatch {
         self.0.read()
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::code::{Answer, Code, Instead, Kernel};
 use crate::complete;
+use crate::followed::Place;
 use crate::hsa::Packet;
 use crate::late::Late;
 use crate::link::{Link, LinkError};
@@ -24,9 +25,9 @@ impl Session {
         self.code.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has a dispatch packet of a queue run what its kernel is to run. Gives the kernel's slot and the launch's number if it is followed
-    /// to its end.
-    pub fn direct(&'static self, source: Source, packet: &mut Packet) -> Option<(usize, u64)> {
+    /// Has a dispatch packet of a queue run what its kernel is to run. Gives the kernel's slot, the launch's number and
+    /// its place if it is followed to its end.
+    pub fn direct(&'static self, source: Source, packet: &mut Packet) -> Option<(usize, u64, Place)> {
         let address = packet.kernel_object();
         let known = self.code().kernel(address);
         let Some(kernel) = known.or_else(|| self.ask(address)) else {
@@ -58,12 +59,12 @@ impl Session {
             }
         }
         // Of what the tools have heard of, they hear the end.
-        let is_followed = (instead.is_some() || is_told && self.wants.complete)
-            && complete::follow(self, source.agent, packet, kernel.slot, number);
-        if is_followed {
-            self.count(kernel.slot, 2);
+        if instead.is_none() && !(is_told && self.wants.complete) {
+            return None;
         }
-        is_followed.then_some((kernel.slot, number))
+        let place = complete::follow(self, source, packet, kernel.slot, number)?;
+        self.count(kernel.slot, 2);
+        Some((kernel.slot, number, place))
     }
 
     /// One more of a kernel's launches in the ledger.

@@ -6,7 +6,7 @@ use std::ffi::{CStr, c_char, c_void};
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::calls::{self, Function};
 use crate::code::Fresh;
@@ -159,7 +159,8 @@ unsafe fn watched(
         look(|session| {
             // The runtime may hand packets to us for as long as the process lives.
             // SAFETY: the runtime has just written it.
-            let source = Source { agent, queue: unsafe { *queue }.addr() as u64 };
+            let queue_address = unsafe { *queue }.addr() as u64;
+            let source = Source { agent, queue: queue_address, index: QUEUES.fetch_add(1, Ordering::Relaxed) };
             let watched = Box::leak(Box::new(WatchedQueue { source, flow: Flow::new(size) }));
             // SAFETY: the runtime has just written it.
             let made = unsafe { (session.runtime().intercept_register)(*queue, packets, (&raw mut *watched).cast()) };
@@ -182,7 +183,12 @@ pub struct Source {
     pub agent: Handle,
     /// The queue's address.
     pub queue: u64,
+    /// A number that no other queue has.
+    pub index: u64,
 }
+
+/// Queues that there were so far.
+static QUEUES: AtomicU64 = AtomicU64::new(0);
 
 /// A queue whose packets we see.
 struct WatchedQueue {
@@ -204,8 +210,13 @@ unsafe extern "C" fn packets(from: *const c_void, count: u64, _index: u64, watch
         if session.wants.hold {
             (ours, held) = held::surround(session, *source, std::mem::take(&mut ours));
         } else {
-            for packet in ours.iter_mut().filter(|packet| packet.is_dispatch()) {
-                session.direct(*source, packet);
+            for packet in &mut ours {
+                let theirs = packet.completion_signal();
+                let followed = if packet.is_dispatch() { session.direct(*source, packet) } else { None };
+                // Of a signal that is not the application's it hears nothing.
+                if followed.is_none() && packet.completion_signal() == theirs {
+                    complete::behind(session, *source, packet);
+                }
             }
         }
         flow.make_room(session, &mut ours);
