@@ -29,6 +29,9 @@ impl Handle {
     }
 }
 
+/// `HSA_QUEUE_TYPE_COOPERATIVE`.
+pub const COOPERATIVE: u32 = 2;
+
 /// A queue, whose contents only ROCr knows.
 #[repr(C)]
 pub struct Queue {

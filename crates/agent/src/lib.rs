@@ -15,6 +15,7 @@
 //! | [`code`] | what is loaded |
 //! | [`launches`], [`late`], [`held`] | what a launch runs, at once or later; launches one at a time |
 //! | [`complete`], [`followed`] | when a launch is over |
+//! | [`cooperative`] | queues that all users of a GPU share |
 //! | [`session`], [`thread`] | the agent of this process, and its threads |
 //! | [`message`], [`link`], [`memory`] | the controller: what is said, how, and shared memory |
 //! | [`ring`] | launches that it hears of while the program goes on |
@@ -27,6 +28,7 @@
 pub mod calls;
 pub mod code;
 pub mod complete;
+pub mod cooperative;
 pub mod dlsym;
 pub mod flow;
 pub mod followed;

@@ -34,6 +34,7 @@ originals! {
     iterate_agents: hsa::IterateAgents = Core "hsa_iterate_agents",
     agent_info: hsa::GetInfo = Core "hsa_agent_get_info",
     queue_create: hsa::QueueCreate = Core "hsa_queue_create",
+    queue_destroy: hsa::QueueDestroy = Core "hsa_queue_destroy",
     extension_table: hsa::ExtensionTable = Core "hsa_system_get_major_extension_table",
     executable_create: hsa::ExecutableCreate = Core "hsa_executable_create_alt",
     executable_destroy: hsa::OfHandle = Core "hsa_executable_destroy",

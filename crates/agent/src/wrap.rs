@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::calls::{self, Function};
 use crate::code::Fresh;
 use crate::complete;
+use crate::cooperative;
 use crate::flow::Flow;
 use crate::held;
 use crate::hsa::{self, Handle, Packet, Queue, QueueError, Status};
@@ -22,8 +23,9 @@ use crate::table::{Part, TableError};
 
 /// Puts them there.
 pub fn install(session: &Session) -> Result<(), TableError> {
-    let all: [(Part, &str, usize); 9] = [
+    let all: [(Part, &str, usize); 10] = [
         (Part::Core, "hsa_queue_create", queue_create as *const () as usize),
+        (Part::Core, "hsa_queue_destroy", queue_destroy as *const () as usize),
         (Part::Core, "hsa_executable_load_agent_code_object", executable_load as *const () as usize),
         (Part::Core, "hsa_executable_load_code_object", executable_load_deserialized as *const () as usize),
         (Part::Core, "hsa_executable_freeze", executable_freeze as *const () as usize),
@@ -154,8 +156,18 @@ unsafe fn watched(
     queue: *mut *mut Queue,
 ) -> Status {
     // SAFETY: the caller's promise.
-    let status = unsafe { create(agent, size, kind, callback, data, private, group, queue) };
-    if status == hsa::SUCCESS && !queue.is_null() {
+    let make = || unsafe { create(agent, size, kind, callback, data, private, group, queue) };
+    let runtime = of_the_process().runtime();
+    let is_intercepted = create as usize == runtime.intercept_create as usize;
+    // Of queues that another tool creates nothing is known.
+    let is_shared = kind == hsa::COOPERATIVE && is_intercepted && runtime.creates_queues_itself() && !queue.is_null();
+    let (status, is_new) = if is_shared {
+        // SAFETY: the caller's promise.
+        unsafe { cooperative::create(agent, queue, make) }
+    } else {
+        (make(), true)
+    };
+    if status == hsa::SUCCESS && is_new && !queue.is_null() {
         look(|session| {
             // The runtime may hand packets to us for as long as the process lives.
             // SAFETY: the runtime has just written it.
@@ -174,6 +186,15 @@ unsafe fn watched(
         });
     }
     status
+}
+
+unsafe extern "C" fn queue_destroy(queue: *mut Queue) -> Status {
+    let runtime = of_the_process().runtime();
+    if cooperative::destroy(runtime, queue) {
+        return hsa::SUCCESS;
+    }
+    // SAFETY: the application's argument.
+    unsafe { (runtime.queue_destroy)(queue) }
 }
 
 /// Where packets come from.
@@ -401,6 +422,7 @@ unsafe extern "C" fn define_read_only(
 pub fn forget(session: &Session) {
     complete::settle(session);
     session.leave_waiting(None);
+    cooperative::forget();
     let gone = session.code.write().unwrap_or_else(PoisonError::into_inner).clear();
     for object in gone {
         session.tell(&Said::Unloaded { object }, None);
