@@ -23,6 +23,7 @@ import hooks
 import matrix
 import memory
 import placing
+import rocm7
 import strict
 import tool_costs
 import triton_kernels
@@ -202,6 +203,7 @@ def main() -> int:
     results |= memory.measured()
     results |= strict.measured()
     results |= driver.measured()
+    results |= rocm7.measured()
     results |= gemm.measured()
     results |= agent.measured()
     results |= tool_costs.measured(path)
