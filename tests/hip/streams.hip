@@ -175,6 +175,8 @@ static void priorities() {
     int first;
     HIP(hipMemcpy(&first, p, 4, hipMemcpyDeviceToHost));
     CHECK(first == least - greatest + 2);
+    // ROCr 7.2.4 aborts where a queue with scratch memory is left at the end, and HIP leaves those with masks.
+    HIP(hipStreamDestroy(masked));
 }
 
 static void graphs() {
