@@ -1,5 +1,5 @@
-"""CuPy, JAX, PyOpenCL and tinygrad from PyPI on mock GPUs. But for tinygrad, which the tests want anyway, a deep run:
-``LUTHIER_PACKAGES`` names a folder with the virtual environments ``cupy``, ``jax`` and ``opencl`` of docs/python-packages.md,
+"""CuPy, JAX, PyOpenCL, hip-python and tinygrad from PyPI on mock GPUs. But for tinygrad, which the tests want anyway, a deep run:
+``LUTHIER_PACKAGES`` names a folder with the virtual environments ``cupy``, ``jax``, ``opencl`` and ``hip_python`` of docs/python-packages.md,
 ``LUTHIER_ROCM7`` ROCm's libraries."""
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ RIGHT = {
     "cupy": ["elementwise", "raw", "sum", "sort", "matmul", "fft", "cholesky", "solve", "sparse"],
     "jax": ["jit", "sum", "grad", "sort", "matmul", "scan", "random"],
     "opencl": ["triple", "sum", "roots", "fill"],
+    "hip_python": ["properties", "scaled"],
     "tinygrad": ["elementwise", "sum", "softmax", "matmul", "half", "convolution", "scan", "sort"],
 }
-DEEP = ["cupy", "jax", "opencl"]
+DEEP = ["cupy", "jax", "opencl", "hip_python"]
 VARIABLES = {
     "XLA_FLAGS": "--xla_gpu_enable_cublaslt=false --xla_gpu_autotune_level=0",
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
