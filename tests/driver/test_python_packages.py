@@ -1,5 +1,5 @@
-"""CuPy, JAX, PyOpenCL, hip-python and tinygrad from PyPI on mock GPUs. But for tinygrad, which the tests want anyway, a deep run:
-``LUTHIER_PACKAGES`` names a folder with the virtual environments ``cupy``, ``jax``, ``opencl`` and ``hip_python`` of docs/python-packages.md,
+"""CuPy, JAX, PyOpenCL, hip-python, onnxruntime and tinygrad from PyPI on mock GPUs. But for tinygrad, which the tests want anyway, a deep run:
+``LUTHIER_PACKAGES`` names a folder with the virtual environments ``cupy``, ``jax``, ``opencl``, ``hip_python`` and ``onnxruntime`` of docs/python-packages.md,
 ``LUTHIER_ROCM7`` ROCm's libraries."""
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ RIGHT = {
     "jax": ["jit", "sum", "grad", "sort", "matmul", "scan", "random"],
     "opencl": ["triple", "sum", "roots", "fill"],
     "hip_python": ["properties", "scaled"],
+    "onnxruntime": ["add", "softmax", "matmul", "sum", "network"],
     "tinygrad": ["elementwise", "sum", "softmax", "matmul", "half", "convolution", "scan", "sort"],
 }
-DEEP = ["cupy", "jax", "opencl", "hip_python"]
+DEEP = ["cupy", "jax", "opencl", "hip_python", "onnxruntime"]
 VARIABLES = {
     "XLA_FLAGS": "--xla_gpu_enable_cublaslt=false --xla_gpu_autotune_level=0",
     "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
