@@ -1,4 +1,4 @@
-"""The same on ROCm 7, and what its libraries cost to start. Empty where `make setup-rocm7` has not put it; without rows of
+"""Processes, launches and copies on ROCm 7, and what its libraries cost to start. Empty where `make setup-rocm7` has not put it; without rows of
 rocSOLVER's and CuPy's where they are not (docs/python-packages.md)."""
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from luthier.cli.mock_gpus import MockGpus, Program
 from luthier.cli.rocm import set_up_folder
 
 TARGET = "gfx942"
-#: Copies and fills of 4 KB, each of which the program waits for.
+#: Copies and fills of 4 KB; the program waits for each.
 SMALL = ("to_device", "to_host", "pinned_to_device", "pinned_to_host", "on_device", "fill")
 
 IDLE = """

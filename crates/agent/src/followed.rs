@@ -56,7 +56,7 @@ pub struct Followed {
 #[derive(Default)]
 struct State {
     under_way: BTreeMap<Place, Under>,
-    /// Packets of which it is about to be said that they are over.
+    /// Packets whose end a thread is telling at this moment.
     telling: BTreeSet<Place>,
     /// Packets whose ends are known, but not from the runtime, which has yet to call the handler; with the signal once
     /// that is not needed any more.
@@ -125,8 +125,8 @@ impl Followed {
         state.under_way.range(all.clone()).next().is_some() || state.telling.range(all).next().is_some()
     }
 
-    /// Has `tell` say that a packet is over, as the runtime has just said; if that was not told yet. First of those in front of
-    /// it of which `is_over` says the same.
+    /// The runtime says that a packet is over: `tell` tells that, if it has not yet. Before it, `tell` tells the end of each
+    /// packet in front for which `is_over` is true.
     pub fn heard(&self, place: Place, is_over: impl Fn(&Under) -> bool, tell: impl Fn(&Under)) {
         let mut state = self.lock();
         let mut over = Vec::new();
@@ -139,8 +139,8 @@ impl Followed {
         self.tell(state, &over, Some(place), None, tell);
     }
 
-    /// Has `tell` say that those are over which are `due`, and those in front of them of which `is_over` says so. With
-    /// `patience` those that others are about to tell are not waited for any longer.
+    /// `tell` tells the end of each packet for which `due` is true, and before it that of each packet in front for which
+    /// `is_over` is true. Other threads may be telling some of these: `patience` bounds the wait for them.
     pub fn found(
         &self,
         due: impl Fn(&mut Under) -> bool,
@@ -174,7 +174,7 @@ impl Followed {
         state.unheard.extend(over.iter().filter(|(place, _)| heard != Some(*place)).map(|(place, _)| (*place, None)));
         drop(state);
         for (n, (place, under)) in over.iter().enumerate() {
-            // Whatever `tell` comes to, nobody is to wait for these.
+            // Even if `tell` panics, no thread waits for these any longer.
             let rest = Telling(self, &over[n..]);
             if under.theirs.0 != 0 {
                 self.wait_for_those_before(*place, patience);
@@ -264,7 +264,7 @@ impl Followed {
     }
 }
 
-/// Packets of which a thread says that they are over.
+/// Packets whose end this thread is telling.
 struct Telling<'a>(&'a Followed, &'a [(Place, Under)]);
 
 impl Drop for Telling<'_> {

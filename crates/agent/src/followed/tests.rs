@@ -87,7 +87,7 @@ fn those_in_front_of_what_the_application_waits_for_are_told_first() {
     let tell = |under: &Under| told.borrow_mut().push(number(under));
     followed.heard(places[4], |under| number(under) != 3, tell);
     assert_eq!(told.take(), [1, 4, 5]);
-    // Nobody waits for it, so it says nothing of others.
+    // The application waits for no signal of packet 6, so its end tells nothing of packet 3.
     followed.heard(places[5], |_| true, tell);
     assert_eq!(told.take(), [6]);
     assert_eq!([places[0], places[2], places[4]].map(|place| followed.is_told(place)), [true, false, true]);
@@ -131,7 +131,7 @@ fn what_another_thread_tells_of_is_waited_for() {
 }
 
 #[test]
-fn nobody_waits_for_a_thread_that_has_failed() {
+fn a_thread_that_has_failed_is_not_waited_for() {
     let followed = Followed::default();
     let (first, last) = (followed.add(6, under(1, 0)), followed.add(6, under(2, 9)));
     let fails = || followed.heard(first, |_| true, |_| panic!("on purpose"));

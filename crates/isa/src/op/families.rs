@@ -68,7 +68,7 @@ impl Op {
     pub fn is_wait(self) -> bool {
         self.is_in(Families::WAIT)
     }
-    /// A wait, a message, or what an engine moves: what has to do with counters, and is no access to memory by its flags.
+    /// Waits for counters, sends a message, or has an engine move data: what uses counters without a flag of memory's.
     #[inline]
     pub(crate) fn is_wait_message_or_moved(self) -> bool {
         TABLE[self as usize].intersects(Families::WAIT | Families::MESSAGE | Families::ENGINE)
