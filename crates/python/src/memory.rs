@@ -8,6 +8,7 @@ use tikv_jemallocator::Jemalloc;
 #[global_allocator]
 static MEMORY: Jemalloc = Jemalloc;
 
-/// jemalloc reads this when it begins, before anything is allocated.
+/// jemalloc reads this when it begins, before anything is allocated. With one arena for each core, and large pieces in them,
+/// memory is taken again that was given back, and Linux clears less.
 #[unsafe(export_name = "_rjem_malloc_conf")]
-pub static OPTIONS: &[u8; 31] = b"thp:always,metadata_thp:always\0";
+pub static OPTIONS: &[u8; 68] = b"thp:always,metadata_thp:always,narenas_ratio:1,oversize_threshold:0\0";
