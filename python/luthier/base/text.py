@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -34,6 +33,8 @@ def wants_color(when: str = "auto", stream: TextIO | None = None) -> bool:
 
 def readable_json(data: Any, levels: int = 2) -> str:
     """JSON with a line for each entry of the outermost levels. (With ``indent``, json.dumps takes ten times as long.)"""
+    import json
+
     if levels == 0 or not data or not isinstance(data, (dict, list)):
         return json.dumps(data)
     if isinstance(data, dict):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +90,8 @@ class FindingOutputs:
 
     def show(self, verdict: Verdict, is_said: bool = False) -> None:
         """Prints the others. ``is_said``: each finding was told as it was found, and only what is left is to be said."""
+        import shutil
+
         from ..base.text import wants_color
         from ..verdict import render, text
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..base.outputs import Outputs
 from ..base.text import printable, readable_json
 from ..errors import ArgumentError, LuthierError
 from ..objects.code_object import CodeObject, open_container
@@ -15,8 +14,7 @@ from .ending import status_of
 from .work import Begun, aside, interruptible, warn_of_rejected
 
 
-@dataclass
-class _Done:
+class _Done(NamedTuple):
     """What is to be written and said."""
 
     data: bytes | CodeObject
@@ -24,7 +22,8 @@ class _Done:
     lines: list[str]
     #: Code objects for which something could not be inserted, with what was done.
     placed: list[tuple[CodeObject, dict[str, Any]]]
-    left: list[str] = field(default_factory=list)
+    #: Of a file with several code objects, what was left as it was, and why.
+    left: list[str]
 
 
 def _opened(args: Any) -> Begun[CodeObject] | None:
@@ -46,8 +45,12 @@ def _opened(args: Any) -> Begun[CodeObject] | None:
 def main(args: Any) -> int:
     # What places hooks takes as long to be imported as a big object to be read: native code does that meanwhile.
     opened = Begun(lambda: _opened(args))
+    from ..base.outputs import Outputs
+    from ..instrumenting import planning as planning
     from ..tools import load
 
+    # What is imported stays: to look through it again and again, and once more at the end, takes as long as writing the object.
+    gc.freeze()
     with aside(args.json == "-"):
         for text in args.tool:
             load(text)  # what is wrong with them is said before what is wrong with the file
@@ -94,7 +97,7 @@ def _code_object(args: Any, lifted: Begun[CodeObject]) -> _Done:
     made = instrument(code_object, [load(text) for text in args.tool], **_options(args))
     did: Any = made.instrumentation
     lines = [f"{args.output}: {made.size} bytes ({code_object.size} before); {_placed(did)}", *_variables(did)]
-    return _Done(made, did, lines, [(code_object, did)])
+    return _Done(made, did, lines, [(code_object, did)], [])
 
 
 def _whole_file(args: Any) -> _Done:
@@ -104,7 +107,7 @@ def _whole_file(args: Any) -> _Done:
     made = instrument_file(
         args.file, lambda: [load(text) for text in args.tool], target=args.target, entries=args.entry, **_options(args)
     )
-    done = _Done(made.data, {"entries": [e.to_dict() for e in made.entries]}, [f"{args.output}: {len(made.data)} bytes"], [])
+    done = _Done(made.data, {"entries": [e.to_dict() for e in made.entries]}, [f"{args.output}: {len(made.data)} bytes"], [], [])
     left: dict[str, list[int]] = {}
     for entry in made.entries:
         if entry.instrumented is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,7 +24,7 @@ def _code(title: str, instrs: Sequence[_core.Instruction]) -> str:
 
 
 def _more(count: int, what: str) -> str:
-    return f"<p>and {count:,} more {html.escape(what)}</p>" if count > 0 else ""
+    return f"<p>and {count:,} more {what}</p>" if count > 0 else ""
 
 
 def instruction(instr: _core.Instruction) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 
 def html_table(title: str, headers: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """A table of HTML; numbers on the right, numbers that are addresses as such."""
+    import html
+
     addresses = {n for n, header in enumerate(headers) if header == "address"}
 
     def cell(value: Any, tag: str = "td", is_address: bool = False) -> str:
