@@ -31,6 +31,7 @@
 //! | [`metadata`] | the metadata note of AMDHSA, typed and editable |
 //! | [`pal`] | the metadata note of AMDPAL |
 //! | `listing` | the metadata notes of a file (a linked one has several) taken together |
+//! | `arguments` | a kernel's arguments, built when asked for |
 //! | `record`, `msgpack` | structs over msgpack maps that lose nothing |
 //! | [`lines`] | source lines and inlined calls, from DWARF |
 //! | [`link`] | the mock loader: objects in memory, linked with each other |
@@ -38,6 +39,7 @@
 //! | [`origin`] | where the instructions of instrumented code came from |
 //! | [`hooks`] | the hooks in instrumented code, and the tools' variables |
 
+mod arguments;
 mod bundle;
 mod bytes;
 pub mod container;
@@ -70,6 +72,7 @@ pub mod target_id;
 pub mod types;
 pub mod uri;
 
+pub use arguments::Arguments;
 pub use bytes::Bytes;
 pub use container::{Container, ContainerKind, Entry};
 pub use descriptor::{Generation, KernelDescriptor};

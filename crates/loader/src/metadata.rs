@@ -13,6 +13,7 @@ use hashbrown::HashSet;
 use rmpv::Value;
 
 use crate::LoadError;
+use crate::arguments::Arguments;
 use crate::bytes::Bytes;
 use crate::msgpack::{self, Bad, Pair, Reader, Token};
 use crate::record::{Field, MapWriter, Raw, record};
@@ -96,7 +97,7 @@ pub struct KernelMetadata {
     pub name: String,
     /// Of the descriptor, as a rule `NAME.kd`.
     pub symbol: String,
-    pub args: Vec<ArgMetadata>,
+    pub args: Arguments,
     pub fields: KernelFields,
 }
 
@@ -118,22 +119,11 @@ impl KernelMetadata {
     pub(crate) fn from_raw(raw: Raw) -> KernelMetadata {
         let (mut name, mut symbol, mut args) = (None, None, None);
         let mut fields = KernelFields::default();
-        let mut reader = Reader::new(raw.bytes());
-        let count = match reader.token() {
-            Ok(Token::Map(count)) => count,
-            _ => 0,
-        };
-        for _ in 0..count {
-            let before = reader;
-            if let (Ok(Token::Str(b".args")), Ok(Token::Array(count)), None) = (reader.token(), reader.token(), &args) {
-                args = Some((0..count).map(|_| ArgMetadata::from_reader(&mut reader, &raw)).collect());
-                continue;
-            }
-            reader = before;
-            let Ok(pair) = reader.pair() else { break };
-            match pair.key {
-                Some(b".name") if name.is_none() => name = String::decode(pair.head, pair.value),
-                Some(b".symbol") if symbol.is_none() => symbol = String::decode(pair.head, pair.value),
+        for pair in raw.pairs() {
+            match (pair.key, pair.head) {
+                (Some(b".name"), _) if name.is_none() => name = String::decode(pair.head, pair.value),
+                (Some(b".symbol"), _) if symbol.is_none() => symbol = String::decode(pair.head, pair.value),
+                (Some(b".args"), Token::Array(_)) if args.is_none() => args = Some(raw.inner(pair.value_range())),
                 _ => fields.absorb(&pair),
             }
         }
@@ -141,7 +131,7 @@ impl KernelMetadata {
         KernelMetadata {
             name: name.unwrap_or_default(),
             symbol: symbol.unwrap_or_default(),
-            args: args.unwrap_or_default(),
+            args: args.map(Arguments::from_raw).unwrap_or_default(),
             fields,
         }
     }
@@ -151,8 +141,11 @@ impl KernelMetadata {
         self.fields.write(&mut writer);
         writer.field(".name", Some(&self.name));
         writer.field(".symbol", Some(&self.symbol));
-        let args: Vec<Vec<u8>> = self.args.iter().map(ArgMetadata::encode).collect();
-        writer.array(".args", &args);
+        // What was not built was not changed.
+        if let Some(args) = self.args.built() {
+            let args: Vec<Vec<u8>> = args.iter().map(ArgMetadata::encode).collect();
+            writer.array(".args", &args);
+        }
         writer.finish()
     }
 

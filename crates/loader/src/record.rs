@@ -303,7 +303,7 @@ macro_rules! record {
 
             /// From the reader's next value, a map whose pairs fit. `raw` is what the reader reads.
             #[allow(dead_code, reason = "not every record stands alone")]
-            fn from_reader(reader: &mut $crate::msgpack::Reader, raw: &$crate::record::Raw) -> $name {
+            pub(crate) fn from_reader(reader: &mut $crate::msgpack::Reader, raw: &$crate::record::Raw) -> $name {
                 let mut record = $name::default();
                 let start = reader.at();
                 if let Ok($crate::msgpack::Token::Map(count)) = reader.token() {

@@ -36,7 +36,11 @@ fn every_object_parses_loads_and_round_trips() {
         }
         if let Some(metadata) = object.metadata() {
             let note = object.notes().iter().find(|n| n.kind == 32).unwrap();
-            assert!(metadata.encode() == bytes[note.description.clone()], "{}: note differs", path.display());
+            let description = &bytes[note.description.clone()];
+            assert!(metadata.encode() == *description, "{}: note differs", path.display());
+            // Arguments are written from their fields once they are built.
+            assert!(object.kernels().is_empty() || metadata.kernels.iter().map(|k| k.args.len()).sum::<usize>() > 0);
+            assert!(metadata.encode() == *description, "{}: note differs, arguments built", path.display());
         }
         // Read, taken apart, written: the same file.
         if let Some(kernel) = object.kernels().last() {

@@ -85,6 +85,8 @@ fn any_encoding_comes_back_byte_for_byte() {
     assert_eq!(metadata.encode(), whole);
     let kernel = &metadata.kernels[0];
     assert_eq!((kernel.name.as_str(), kernel.vgpr_count, kernel.args[0].size), ("k", Some(7), Some(4)));
+    // Now that its arguments are built, they are written from their fields.
+    assert_eq!(metadata.encode(), whole);
     assert_eq!(metadata.target.as_deref(), Some("amdgcn-amd-amdhsa--gfx90a"));
     // One number changed: it alone has other bytes, and the zeros, which only meant the old size, are gone.
     let mut changed = metadata.clone();
