@@ -114,7 +114,7 @@ def _whole_file(args: Any) -> _Done:
             left.setdefault(entry.left or "", []).append(entry.index)
             continue
         did: Any = entry.instrumented.instrumentation
-        done.lines += [f"entry {entry.index} ({entry.id}): {_placed(did)}", *_variables(did)]
+        done.lines.extend([f"entry {entry.index} ({entry.id}): {_placed(did)}", *_variables(did)])
         done.placed.append((entry.original, did))
     for why, numbers in left.items():
         done.left.append(f"{'entries' if len(numbers) > 1 else 'entry'} {', '.join(map(str, numbers))}: {why}")
