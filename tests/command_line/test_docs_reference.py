@@ -15,7 +15,7 @@ import pytest
 from places import ROOT
 
 import luthier as lt
-from luthier.cli import build_parser
+from luthier.cli.parsers import build_parser
 
 DOCS = ROOT / "docs"
 

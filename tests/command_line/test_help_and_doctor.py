@@ -13,7 +13,7 @@ import pytest
 from cli import fails, luthier, succeeds
 from places import ROOT
 
-from luthier.cli import build_parser
+from luthier.cli.parsers import build_parser
 
 COMMANDS = ("inspect", "run", "trace", "check", "instrument", "doctor", "examples", "completion")
 

@@ -13,7 +13,7 @@ def main(args: Any) -> int:
         import shtab
     except ImportError:
         raise ArgumentError("completion is written by shtab, which is not here: pip install 'luthier[completion]'") from None
-    from . import build_parser
+    from .parsers import build_parser
 
     print(shtab.complete(build_parser(), args.shell))
     return 0
