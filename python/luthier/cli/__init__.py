@@ -41,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         if args.command in ("trace", "check", "capture", "debug"):
             args.app = [*args.app, *words[own if args.app else own + 1 :]]
+        # Whether nothing comes behind this command in this process.
+        args.ends_process = argv is None
         _check_names(args)
         raise_on_termination()
         with warnings.catch_warnings():

@@ -49,8 +49,9 @@ def main(args: Any) -> int:
     from ..instrumenting import planning as planning
     from ..tools import load
 
-    # What is imported stays: to look through it again and again, and once more at the end, takes as long as writing the object.
-    gc.freeze()
+    if args.ends_process:
+        # What is imported stays: to look through it for garbage, once more at the end, takes as long as writing the object.
+        gc.freeze()
     with aside(args.json == "-"):
         for text in args.tool:
             load(text)  # what is wrong with them is said before what is wrong with the file
