@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use hashbrown::{HashMap, HashSet};
 
 use crate::listing::Listing;
-use crate::metadata::KernelOutline;
+use crate::outline::KernelOutline;
 use crate::record::Raw;
 use crate::symbols::Datum;
 use crate::types::*;

@@ -30,6 +30,7 @@
 //! | [`kernel_code`] | the header that Mesa3D has instead |
 //! | [`metadata`] | the metadata note of AMDHSA, typed and editable |
 //! | [`pal`] | the metadata note of AMDPAL |
+//! | `outline` | the check of that note |
 //! | `listing` | the metadata notes of a file (a linked one has several) taken together |
 //! | `arguments` | a kernel's arguments, built when asked for |
 //! | `record`, `msgpack` | structs over msgpack maps that lose nothing |
@@ -62,6 +63,7 @@ mod msgpack;
 pub mod notes;
 pub mod object;
 pub mod origin;
+mod outline;
 pub mod pal;
 mod record;
 mod repack;

@@ -10,8 +10,8 @@ use std::ops::Range;
 use hashbrown::HashMap;
 
 use crate::bytes::Bytes;
-use crate::metadata::{self, KernelOutline, Outline};
 use crate::notes::Note;
+use crate::outline::{self, KernelOutline, Outline};
 use crate::record::Raw;
 use crate::types::{Segment, SegmentKind};
 use crate::{KernelMetadata, LoadError, Metadata};
@@ -44,7 +44,7 @@ impl Listing {
         for note in notes.iter().filter(|note| note.is_metadata() && (!any || in_segment(note))) {
             let description = note.description.clone();
             let bytes = file.get(description.clone()).unwrap_or_default();
-            parts.push(Part { outline: metadata::outline(bytes, description.start as u64)?, description });
+            parts.push(Part { outline: outline::outline(bytes, description.start as u64)?, description });
         }
         if parts.len() > 1 {
             agree(file, &mut parts)?;

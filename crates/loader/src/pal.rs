@@ -6,7 +6,7 @@
 use crate::bytes::Bytes;
 use crate::msgpack::{self, Reader, Token};
 use crate::record::{Field, Raw, record};
-use crate::{LoadError, metadata};
+use crate::{LoadError, outline};
 
 record! {
     /// What one hardware stage of a pipeline runs: the code of the symbol [`entry_point_symbol`] or [`entry_point`].
@@ -78,7 +78,7 @@ impl PalMetadata {
 
     /// `offset` is where the bytes lie in the file, for messages.
     pub(crate) fn decode_at(bytes: &[u8], offset: u64) -> Result<PalMetadata, LoadError> {
-        let size = metadata::outline(bytes, offset)?.size;
+        let size = outline::outline(bytes, offset)?.size;
         let reader = Place { offset };
         let source = Bytes::from(bytes);
         let raw = Raw::new(&source, 0..size);

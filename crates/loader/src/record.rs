@@ -281,7 +281,7 @@ macro_rules! record {
         impl $name {
             /// What the key's value should be and is not. `None` when it is, and for keys without a field.
             #[inline]
-            fn misfit(key: &[u8], head: $crate::msgpack::Token, value: &[u8]) -> Option<&'static str> {
+            pub(crate) fn misfit(key: &[u8], head: $crate::msgpack::Token, value: &[u8]) -> Option<&'static str> {
                 $(if key == $key.as_bytes() {
                     return (!<$ty as $crate::record::Field>::fits(head, value))
                         .then_some(<$ty as $crate::record::Field>::EXPECTED);
