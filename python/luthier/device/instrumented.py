@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from ..instrumenting.channels import Source, sources_of
 from ..instrumenting.homes import Home
 from ..instrumenting.options import Instrumenting
-from ..instrumenting.planning import Beside, Planner
 from ..instrumenting.toolset import Toolset
 
 if TYPE_CHECKING:
@@ -62,6 +61,8 @@ class Instrumented:
     """What tools want of a code object: asked once, and then made."""
 
     def __init__(self, code_object: CodeObject, toolset: Toolset, kernels: Iterable[str | Kernel] | None):
+        from ..instrumenting.planning import Planner
+
         self._started = time.perf_counter()
         self.toolset = toolset
         toolset.check_sizes()
@@ -83,6 +84,8 @@ class Instrumented:
     def beside(self, core: _core.Device, base: int, name: str, how: Instrumenting, of: tuple[object, ...] = ()) -> Variant:
         """Loads an object with the instrumented kernels beside the original, whose vaddr 0 is at ``base``. Both have one set of
         the original's variables."""
+        from ..instrumenting.planning import Beside
+
         variables = self._planner.variables
         places = {symbol: (core.alloc(max(variable.size, 1)), variable.size) for symbol, variable in variables.items()}
         for symbol, variable in variables.items():

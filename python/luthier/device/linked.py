@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.tracebacks import shortened
 from ..errors import ArgumentError
-from ..instrumenting.planning import kernel_names
+from ..instrumenting.selection import kernel_names
 from ..instrumenting.tool import AnyTool, Tool
 from ..instrumenting.toolset import Toolset
 from ..objects.code_object import CodeObject

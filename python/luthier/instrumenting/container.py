@@ -12,7 +12,8 @@ from ..errors import ArgumentError, InstrumentError, LiftError
 from ..objects.code_object import CodeObject, open_container
 from ..objects.kernel import Kernel
 from .options import InstrumentKeywords, instrumenting, instruments
-from .planning import instrument, kernel_names
+from .planning import instrument
+from .selection import kernel_names
 from .tool import AnyTool, Tool, instances
 
 if TYPE_CHECKING:

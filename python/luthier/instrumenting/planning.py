@@ -24,6 +24,7 @@ from .homes import Home
 from .kept import keep_hooks
 from .library import BoundHook, LibraryHook
 from .options import Instrumenting, InstrumentKeywords, Plan, instrumenting, instruments
+from .selection import kernel_names
 from .shared import SharedMemory, clear
 from .tool import AnyTool, Tool
 from .toolset import Toolset
@@ -92,19 +93,6 @@ def not_placed(code_object: CodeObject, report: dict[str, Any]) -> str | None:
         return None
     some = "the tools " if len(left) > 1 else "the tool "
     return f"nothing of {some}{', '.join(left)} was inserted, and nothing is counted: {rejections(code_object, report)}"
-
-
-def kernel_names(kernels: Iterable[str | Kernel] | None) -> list[str] | None:
-    """Kernels as a user gives them, by name; None for all."""
-    if isinstance(kernels, str):
-        raise ArgumentError(f"kernels={kernels!r}: expected a list of kernels")
-    if kernels is None:
-        return None
-    listed = list(kernels)
-    for kernel in listed:
-        if not isinstance(kernel, (str, Kernel)):
-            raise ArgumentError(f"kernels: {kernel!r} is neither a kernel nor the name of one")
-    return [(k if isinstance(k, str) else k.name).removesuffix(".kd") for k in listed]
 
 
 @dataclass(frozen=True)

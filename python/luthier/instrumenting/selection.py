@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
+from ..objects.kernel import Kernel
 
 if TYPE_CHECKING:
     from .. import _core
@@ -162,3 +163,16 @@ class Chooser:
                 self._seen[kernel][number] += 1
                 wanted |= (rule["first"] == 0 or n < rule["first"]) and n % rule["every"] == 0
         return wanted
+
+
+def kernel_names(kernels: Iterable[str | Kernel] | None) -> list[str] | None:
+    """Kernels as a user gives them, by name; None for all."""
+    if isinstance(kernels, str):
+        raise ArgumentError(f"kernels={kernels!r}: expected a list of kernels")
+    if kernels is None:
+        return None
+    listed = list(kernels)
+    for kernel in listed:
+        if not isinstance(kernel, (str, Kernel)):
+            raise ArgumentError(f"kernels: {kernel!r} is neither a kernel nor the name of one")
+    return [(k if isinstance(k, str) else k.name).removesuffix(".kd") for k in listed]
