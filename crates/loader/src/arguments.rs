@@ -5,9 +5,52 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::OnceLock;
 
-use crate::metadata::ArgMetadata;
+use rmpv::Value;
+
+use crate::fields::value;
 use crate::msgpack::{Reader, Token};
-use crate::record::Raw;
+use crate::record::{MapWriter, Raw, record};
+
+record! {
+    /// One kernel argument, explicit or hidden.
+    pub struct ArgMetadata {
+        address_space: String = ".address_space",
+        /// From the start of the kernarg segment, in bytes.
+        offset: u64 = ".offset",
+        /// In bytes.
+        size: u64 = ".size",
+        /// `by_value`, `global_buffer`, `hidden_block_count_x`, ...
+        value_kind: String = ".value_kind",
+        name: String = ".name",
+        type_name: String = ".type_name",
+        value_type: String = ".value_type",
+        pointee_align: u64 = ".pointee_align",
+        access: String = ".access",
+        actual_access: String = ".actual_access",
+        is_const: bool = ".is_const",
+        is_restrict: bool = ".is_restrict",
+        is_volatile: bool = ".is_volatile",
+        is_pipe: bool = ".is_pipe",
+    }
+}
+
+impl ArgMetadata {
+    /// The runtime fills it in; the program that launches the kernel does not give it.
+    pub fn is_hidden(&self) -> bool {
+        self.value_kind.as_deref().is_some_and(|kind| kind.starts_with("hidden_"))
+    }
+
+    /// A key that has no field here.
+    pub fn other(&self, key: &str) -> Option<Value> {
+        self.raw.pairs().find(|pair| pair.key == Some(key.as_bytes())).map(|pair| value(pair.value))
+    }
+
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut writer = MapWriter::new(&self.raw);
+        self.write(&mut writer);
+        writer.finish()
+    }
+}
 
 /// A slice of [`ArgMetadata`]; what is not built keeps its bytes.
 #[derive(Clone, Default)]

@@ -32,6 +32,7 @@
 //! | [`pal`] | the metadata note of AMDPAL |
 //! | `outline` | the check of that note |
 //! | `listing` | the metadata notes of a file (a linked one has several) taken together |
+//! | `fields` | its simple values |
 //! | `arguments` | a kernel's arguments, built when asked for |
 //! | `record`, `msgpack` | structs over msgpack maps that lose nothing |
 //! | [`lines`] | source lines and inlined calls, from DWARF |
@@ -48,6 +49,7 @@ pub mod descriptor;
 mod elf;
 pub mod entry;
 pub mod error;
+mod fields;
 #[doc(hidden)]
 pub mod fuzz;
 pub mod hooks;
@@ -74,19 +76,20 @@ pub mod target_id;
 pub mod types;
 pub mod uri;
 
-pub use arguments::Arguments;
+pub use arguments::{ArgMetadata, Arguments};
 pub use bytes::Bytes;
 pub use container::{Container, ContainerKind, Entry};
 pub use descriptor::{Generation, KernelDescriptor};
 pub use entry::{EntryField, EntryState, EntryValue};
 pub use error::LoadError;
+pub use fields::{KernelFields, MetadataFields};
 pub use hooks::{HookLine, HookMap, HookVariable};
 pub use host::HostFile;
 pub use kernel::{Function, Kernel, MesaKernel};
 pub use kernel_code::KernelCode;
 pub use lines::{Frame, SourceLine, SourceMap};
 pub use link::{LinkError, LoadOptions, LoadedObject, LoadedSegment, MockLoader};
-pub use metadata::{ArgMetadata, KernelMetadata, Metadata};
+pub use metadata::{KernelMetadata, Metadata};
 pub use notes::{Note, NoteContent};
 pub use object::CodeObject;
 pub use origin::{OriginMap, OriginMapBuilder, OriginRange};

@@ -13,84 +13,12 @@ use hashbrown::HashSet;
 use rmpv::Value;
 
 use crate::LoadError;
-use crate::arguments::Arguments;
+use crate::arguments::{ArgMetadata, Arguments};
 use crate::bytes::Bytes;
+use crate::fields::{KernelFields, MetadataFields, value};
 use crate::msgpack::{self, Pair, Reader, Token};
 use crate::outline::{Outline, outline};
-use crate::record::{Field, MapWriter, Raw, record};
-
-record! {
-    /// One kernel argument, explicit or hidden.
-    pub struct ArgMetadata {
-        address_space: String = ".address_space",
-        /// From the start of the kernarg segment, in bytes.
-        offset: u64 = ".offset",
-        /// In bytes.
-        size: u64 = ".size",
-        /// `by_value`, `global_buffer`, `hidden_block_count_x`, ...
-        value_kind: String = ".value_kind",
-        name: String = ".name",
-        type_name: String = ".type_name",
-        value_type: String = ".value_type",
-        pointee_align: u64 = ".pointee_align",
-        access: String = ".access",
-        actual_access: String = ".actual_access",
-        is_const: bool = ".is_const",
-        is_restrict: bool = ".is_restrict",
-        is_volatile: bool = ".is_volatile",
-        is_pipe: bool = ".is_pipe",
-    }
-}
-
-impl ArgMetadata {
-    /// The runtime fills it in; the program that launches the kernel does not give it.
-    pub fn is_hidden(&self) -> bool {
-        self.value_kind.as_deref().is_some_and(|kind| kind.starts_with("hidden_"))
-    }
-
-    /// A key that has no field here.
-    pub fn other(&self, key: &str) -> Option<Value> {
-        self.raw.pairs().find(|pair| pair.key == Some(key.as_bytes())).map(|pair| value(pair.value))
-    }
-
-    fn encode(&self) -> Vec<u8> {
-        let mut writer = MapWriter::new(&self.raw);
-        self.write(&mut writer);
-        writer.finish()
-    }
-}
-
-record! {
-    /// The fields of one kernel that are simple values.
-    pub struct KernelFields {
-        language: String = ".language",
-        language_version: Vec<u64> = ".language_version",
-        reqd_workgroup_size: Vec<u64> = ".reqd_workgroup_size",
-        workgroup_size_hint: Vec<u64> = ".workgroup_size_hint",
-        vec_type_hint: String = ".vec_type_hint",
-        device_enqueue_symbol: String = ".device_enqueue_symbol",
-        /// In bytes, hidden arguments included.
-        kernarg_segment_size: u64 = ".kernarg_segment_size",
-        kernarg_segment_align: u64 = ".kernarg_segment_align",
-        /// Static LDS of a workgroup, in bytes.
-        group_segment_fixed_size: u64 = ".group_segment_fixed_size",
-        /// Scratch of a work-item, in bytes.
-        private_segment_fixed_size: u64 = ".private_segment_fixed_size",
-        wavefront_size: u64 = ".wavefront_size",
-        sgpr_count: u64 = ".sgpr_count",
-        /// gfx90a, gfx94x: VGPRs and AGPRs of the unified file together.
-        vgpr_count: u64 = ".vgpr_count",
-        agpr_count: u64 = ".agpr_count",
-        sgpr_spill_count: u64 = ".sgpr_spill_count",
-        vgpr_spill_count: u64 = ".vgpr_spill_count",
-        max_flat_workgroup_size: u64 = ".max_flat_workgroup_size",
-        uniform_work_group_size: u64 = ".uniform_work_group_size",
-        uses_dynamic_stack: bool = ".uses_dynamic_stack",
-        workgroup_processor_mode: u64 = ".workgroup_processor_mode",
-        cluster_dims: Vec<u64> = ".cluster_dims",
-        kind: String = ".kind",
-    }
-}
+use crate::record::{Field, MapWriter, Raw};
 
 /// One kernel. Its simple values are reached directly: `kernel.vgpr_count`.
 #[derive(Clone, PartialEq, Debug)]
@@ -162,17 +90,6 @@ impl KernelMetadata {
             let key = std::str::from_utf8(pair.key?).ok().filter(|key| !known(key))?;
             Some((key.to_owned(), value(pair.value)))
         })
-    }
-}
-
-record! {
-    /// What the note says besides kernels.
-    pub struct MetadataFields {
-        /// `amdhsa.version`: major, minor.
-        version: Vec<u64> = "amdhsa.version",
-        /// `amdhsa.target`: `amdgcn-amd-amdhsa--gfx90a:sramecc+` (from v4 on).
-        target: String = "amdhsa.target",
-        printf: Vec<String> = "amdhsa.printf",
     }
 }
 
@@ -281,9 +198,4 @@ impl Metadata {
 /// Whether a key of the whole note has a field.
 fn is_known(key: &[u8]) -> bool {
     key == b"amdhsa.kernels" || MetadataFields::KEYS.iter().any(|known| known.as_bytes() == key)
-}
-
-/// A value that was checked to be one.
-fn value(mut bytes: &[u8]) -> Value {
-    rmpv::decode::read_value_with_max_depth(&mut bytes, 2 * msgpack::MAX_DEPTH).unwrap_or(Value::Nil)
 }

@@ -4,8 +4,9 @@
 use std::ops::Range;
 
 use crate::LoadError;
+use crate::arguments::ArgMetadata;
 use crate::bytes::Bytes;
-use crate::metadata::{ArgMetadata, KernelFields, MetadataFields};
+use crate::fields::{KernelFields, MetadataFields};
 use crate::msgpack::{Bad, Reader, Token};
 use crate::record::{Field, Raw};
 

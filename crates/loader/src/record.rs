@@ -275,7 +275,7 @@ macro_rules! record {
         #[derive(Clone, PartialEq, Debug, Default)]
         pub struct $name {
             $($(#[$doc])* pub $field: Option<$ty>,)*
-            raw: $crate::record::Raw,
+            pub(crate) raw: $crate::record::Raw,
         }
 
         impl $name {
@@ -291,7 +291,7 @@ macro_rules! record {
 
             /// Takes the value of a key that has a field. Of a key that is there twice the first counts.
             #[inline]
-            fn absorb(&mut self, pair: &$crate::msgpack::Pair) {
+            pub(crate) fn absorb(&mut self, pair: &$crate::msgpack::Pair) {
                 let Some(key) = pair.key else { return };
                 $(if key == $key.as_bytes() {
                     if self.$field.is_none() {
@@ -316,7 +316,7 @@ macro_rules! record {
             }
 
             #[allow(dead_code, reason = "some records are only read")]
-            fn write<'a>(&'a self, writer: &mut $crate::record::MapWriter<'a>) {
+            pub(crate) fn write<'a>(&'a self, writer: &mut $crate::record::MapWriter<'a>) {
                 $(writer.field($key, self.$field.as_ref());)*
             }
 

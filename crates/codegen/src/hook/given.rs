@@ -16,7 +16,7 @@ use luthier_isa::{Generation, Target};
 
 use super::{
     ast::Type,
-    library::{Callee, callee, instructions},
+    calls::{Callee, callee, instructions},
     lower::{entry::ENTRY, ll},
 };
 

@@ -11,15 +11,13 @@ use inkwell::{
     context::Context,
     memory_buffer::MemoryBuffer,
     module::{Linkage, Module},
-    values::{AsValueRef, FunctionValue, InstructionOpcode, InstructionValue},
+    values::{FunctionValue, InstructionOpcode, InstructionValue},
 };
-use llvm_sys::core::{
-    LLVMGetCalledValue, LLVMGetInlineAsmAsmString, LLVMGetInlineAsmConstraintString, LLVMGetModuleInlineAsm,
-    LLVMGetValueName2, LLVMIsAFunction, LLVMIsAInlineAsm,
-};
+use llvm_sys::core::LLVMGetModuleInlineAsm;
 use luthier_isa::{Flags, Inst, Mode, Wave};
 
 use super::{
+    calls::{Callee, callee, instructions},
     code::Code,
     given::{self, Given},
     globals::{self, LDS, name_of},
@@ -312,11 +310,6 @@ pub fn inline(cx: &Context, module: &Module<'_>) {
     globals::hide_declarations(module);
 }
 
-pub fn instructions(function: FunctionValue<'_>) -> impl Iterator<Item = InstructionValue<'_>> {
-    let blocks = function.get_basic_block_iter();
-    blocks.flat_map(|block| std::iter::successors(block.get_first_instruction(), |i| i.get_next_instruction()))
-}
-
 /// Refuses one instruction.
 fn look(inst: InstructionValue<'_>) -> Result<(), Refusal> {
     match inst.get_opcode() {
@@ -337,33 +330,4 @@ fn look(inst: InstructionValue<'_>) -> Result<(), Refusal> {
         Callee::Pointer => Err("the hook calls a function through a pointer".to_owned()),
     };
     refused.map_err(|what| Refusal::at(place::of(inst), what))
-}
-
-/// What a call calls.
-pub enum Callee {
-    Function(String),
-    Assembly { text: String, constraints: String },
-    Pointer,
-}
-
-pub fn callee(call: InstructionValue<'_>) -> Callee {
-    // SAFETY: the value is a call of a live module; the strings belong to it and are copied at once.
-    unsafe {
-        let callee = LLVMGetCalledValue(call.as_value_ref());
-        let mut len = 0;
-        let copied = |from: *const std::ffi::c_char, len: usize| {
-            String::from_utf8_lossy(std::slice::from_raw_parts(from.cast(), len)).into_owned()
-        };
-        if !LLVMIsAInlineAsm(callee).is_null() {
-            let text = LLVMGetInlineAsmAsmString(callee, &raw mut len);
-            let text = copied(text, len);
-            let constraints = LLVMGetInlineAsmConstraintString(callee, &raw mut len);
-            Callee::Assembly { text, constraints: copied(constraints, len) }
-        } else if !LLVMIsAFunction(callee).is_null() {
-            let name = LLVMGetValueName2(callee, &raw mut len);
-            Callee::Function(copied(name, len))
-        } else {
-            Callee::Pointer
-        }
-    }
 }

@@ -15,6 +15,7 @@
 //! | `signs` | zeros keep their signs |
 //! | `offsets` | constant offsets become relocation addends |
 //! | `bitcode`, `library`, `inline_asm` | hooks that are LLVM IR already, and what they may not ask for |
+//! | `calls` | a function's instructions, what its calls call |
 //! | `given` | what they ask the processor for, as arguments |
 //! | `globals`, [`contents`](mod@contents) | a module's variables and constants; what it has |
 //! | `stack`, `constants`, `scratch_base` | memory of each lane, and read-only memory |
@@ -36,6 +37,7 @@ mod apart;
 mod assemble;
 pub mod ast;
 mod bitcode;
+mod calls;
 mod code;
 mod compile;
 mod constants;
