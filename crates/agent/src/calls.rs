@@ -8,7 +8,6 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
-use crate::session::Session;
 use crate::{functions, session};
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -232,7 +231,7 @@ fn pointees(mask: u32, words: &[u64]) -> Vec<u64> {
     marked
         .map(|(_, address)| {
             let mut value = [0; 8];
-            if Session::read(*address, &mut value) { u64::from_le_bytes(value) } else { 0 }
+            if session::read(*address, &mut value) { u64::from_le_bytes(value) } else { 0 }
         })
         .collect()
 }

@@ -1,21 +1,24 @@
 //! The agent in one process: the controller, and the runtime once there is one.
 
-use std::ffi::{CString, c_void};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
+mod process;
+mod talk;
+
+use std::os::fd::{AsFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 
-use crate::calls::{self, Before, Made};
+use crate::calls;
 use crate::code::Code;
 use crate::followed::Followed;
 use crate::late::Waiting;
 use crate::link::{Link, LinkError};
 use crate::memory::Shared;
 use crate::message::{Asked, Gpu, Said, VERSION};
-use crate::ring::Entry;
 use crate::runtime::Runtime;
 use crate::table::Table;
 use crate::wrap;
+
+pub use process::{of_program, read, thread};
 
 /// Kernels that are counted each for itself. Further ones share the last place, and are not instrumented.
 pub const SLOTS: usize = 1 << 16;
@@ -170,8 +173,7 @@ impl Session {
         let mut link = Link::open(path)?;
         let (ledger, counts) = Shared::new((SLOTS + 1) * COUNTERS * 8)?;
         let (wishes, words) = Shared::new(calls::COUNT * 4)?;
-        let program = program();
-        let program = program.unwrap_or_default();
+        let program = process::program().unwrap_or_default();
         // SAFETY: has no conditions.
         let parent = unsafe { libc::getppid() }.cast_unsigned();
         let (pid, functions) = (std::process::id(), calls::COUNT);
@@ -260,194 +262,8 @@ impl Session {
         })
     }
 
-    /// Tells the controller something.
-    pub fn tell(&self, what: &Said, file: Option<BorrowedFd>) {
-        if !self.is_active() {
-            return;
-        }
-        let files: Vec<BorrowedFd> = file.into_iter().collect();
-        if let Err(error) = lock(&self.link).say(what, &files) {
-            self.lost(&error);
-        }
-    }
-
     /// Numbers calls.
     pub fn next_call(&self) -> u64 {
         self.calls.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Asks what is to be done with a call.
-    pub fn before(&self, call: u64, function: usize, words: &[u64], stack: &[u64]) -> Option<Before> {
-        let mut link = lock(&self.link);
-        let said = Said::Calling { call, function, thread: thread(), words, stack };
-        let answer = link.say(&said, &[]).and_then(|()| match self.hear(&mut link)?.0 {
-            Asked::Go { words } => Ok(Before::Run(words)),
-            Asked::Skip { result } => Ok(Before::Skip(result)),
-            other => Err(LinkError::Message(format!("it says {other:?} when asked about a call"))),
-        });
-        answer.inspect_err(|error| self.lost(error)).ok()
-    }
-
-    /// Tells of a call; where an answer is wanted, gives the result that a tool wants it to have.
-    pub fn after(&self, call: &Made, answer: bool) -> Option<u64> {
-        if !self.is_active() {
-            return None;
-        }
-        let mut link = lock(&self.link);
-        let said = Said::Called { call, thread: thread(), answer };
-        let done = link.say(&said, &[]).and_then(|()| match answer {
-            false => Ok(call.result),
-            true => match self.hear(&mut link)?.0 {
-                Asked::Return { result } => Ok(result),
-                other => Err(LinkError::Message(format!("it says {other:?} when told of a call"))),
-            },
-        });
-        done.inspect_err(|error| self.lost(error)).ok()
-    }
-
-    /// Tells of a launch, and goes on.
-    pub fn put(&self, entry: &Entry) {
-        if !self.is_active() {
-            return;
-        }
-        if let Err(error) = lock(&self.link).put(entry) {
-            self.lost(&error);
-        }
-    }
-
-    /// Tells of a launch that is over; where the controller wants that, comes back when the tools have heard of it.
-    pub fn completed(&self, slot: usize, number: u64, [start, end]: [u64; 2]) {
-        if !self.wants.hold {
-            self.put(&Entry::Completed { slot, number, start, end });
-        } else if self.is_active() {
-            self.have_heard(&Said::Completed { slot, number, start, end });
-        }
-    }
-
-    /// Tells of a launch that is about to begin, and comes back when the tools have heard of it.
-    pub fn begins(&self, slot: usize, number: u64) {
-        if self.is_active() {
-            self.have_heard(&Said::Begins { slot, number });
-        }
-    }
-
-    fn have_heard(&self, said: &Said) {
-        let mut link = lock(&self.link);
-        let done = link.say(said, &[]).and_then(|()| match self.hear(&mut link)?.0 {
-            Asked::Heard {} => Ok(()),
-            other => Err(LinkError::Message(format!("it says {other:?} when told of a launch"))),
-        });
-        if let Err(error) = done {
-            self.lost(&error);
-        }
-    }
-
-    /// What the controller answers. What it wants to know or to have done first is seen to here.
-    pub(crate) fn hear(&self, link: &mut Link) -> Result<(Asked, Option<OwnedFd>), LinkError> {
-        loop {
-            let done = match link.hear()? {
-                (Asked::Read { address, size }, _) => match contents(address, size) {
-                    Ok(file) => {
-                        link.say(&Said::Contents, &[file.as_fd()])?;
-                        continue;
-                    }
-                    Err(reason) => Err(reason),
-                },
-                (Asked::Write { address }, Some(file)) => write(address, file),
-                (Asked::Keep {}, Some(file)) => match Shared::of_file(&file) {
-                    Ok(memory) => {
-                        let address = memory.start().expose_provenance() as u64;
-                        link.say(&Said::Allocated { address }, &[file.as_fd()])?;
-                        lock(&self.kept).push(memory);
-                        continue;
-                    }
-                    Err(error) => Err(error.to_string()),
-                },
-                (Asked::SetVariable { name, value }, _) => set_variable(&name, &value),
-                (Asked::Wrap { functions, on }, _) => wrap::wrap(self, &functions, on),
-                other => return Ok(other),
-            };
-            let said = done.map_or_else(|reason| Said::Failed { reason }, |()| Said::Done);
-            link.say(&said, &[])?;
-        }
-    }
-
-    /// Reads this process's memory, wherever that may be; false if it is not there.
-    pub fn read(address: u64, to: &mut [u8]) -> bool {
-        transfer(libc::process_vm_readv, to.as_mut_ptr().cast(), address, to.len())
-    }
-}
-
-type Transfer = unsafe extern "C" fn(
-    libc::pid_t,
-    *const libc::iovec,
-    libc::c_ulong,
-    *const libc::iovec,
-    libc::c_ulong,
-    libc::c_ulong,
-) -> libc::ssize_t;
-
-/// Between memory of ours and an address that may be wrong, by way of the kernel.
-fn transfer(how: Transfer, ours: *mut c_void, address: u64, size: usize) -> bool {
-    let local = libc::iovec { iov_base: ours, iov_len: size };
-    let remote = libc::iovec { iov_base: std::ptr::with_exposed_provenance_mut(address as usize), iov_len: size };
-    // SAFETY: our memory has this size, and the kernel looks after the other one.
-    let done = unsafe { how(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
-    done == size.cast_signed()
-}
-
-/// A file with what is there.
-fn contents(address: u64, size: u64) -> Result<OwnedFd, String> {
-    let size = usize::try_from(size).ok().filter(|n| *n > 0 && *n <= 1 << 30).ok_or("a read of more than a GB")?;
-    let (memory, file) = Shared::new(size).map_err(|e| e.to_string())?;
-    if !transfer(libc::process_vm_readv, memory.start(), address, size) {
-        return Err(format!("{size} bytes at {address:#x} cannot be read"));
-    }
-    Ok(file)
-}
-
-fn write(address: u64, file: OwnedFd) -> Result<(), String> {
-    let memory = Shared::of_file(&file).map_err(|e| e.to_string())?;
-    if !transfer(libc::process_vm_writev, memory.start(), address, memory.len()) {
-        return Err(format!("{} bytes at {address:#x} cannot be written", memory.len()));
-    }
-    Ok(())
-}
-
-fn set_variable(name: &str, value: &str) -> Result<(), String> {
-    let text = |text: &str| CString::new(text).map_err(|e| e.to_string());
-    let (name, value) = (text(name)?, text(value)?);
-    // SAFETY: two strings. Other threads that look at the environment now are in a race that C gives no way out of.
-    if unsafe { libc::setenv(name.as_ptr(), value.as_ptr(), 1) } == 0 { Ok(()) } else { Err("setenv fails".into()) }
-}
-
-/// The kernel's number of this thread.
-pub(crate) fn thread() -> u64 {
-    // SAFETY: has no conditions.
-    u64::from(unsafe { libc::gettid() }.cast_unsigned())
-}
-
-/// The program that a dynamic loader was told to run (`ld.so PROGRAM`), if one was; `luthier trace --rocm` says which.
-const LOADED_PROGRAM: &str = "LUTHIER_LOADED_PROGRAM";
-
-fn executable() -> Option<String> {
-    std::fs::read_link("/proc/self/exe").ok().map(|path| path.to_string_lossy().into_owned())
-}
-
-/// The process's program.
-fn program() -> Option<String> {
-    let found = executable();
-    let is_loader =
-        found.as_deref().and_then(|path| path.rsplit('/').next()).is_some_and(|n| n.starts_with("ld-linux"));
-    std::env::var(LOADED_PROGRAM).ok().filter(|_| is_loader).or(found)
-}
-
-/// The URI of a code object in the program itself, which the runtime takes the loader for, if one runs it.
-pub fn of_program(uri: String) -> String {
-    match (executable(), program()) {
-        (Some(loader), Some(program)) if loader != program => {
-            uri.replacen(&format!("file://{loader}"), &format!("file://{program}"), 1)
-        }
-        _ => uri,
     }
 }

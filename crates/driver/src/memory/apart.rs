@@ -9,8 +9,9 @@ use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use super::map::Mapping;
+use super::table::{Table, span};
 use super::vram::{self, Note, Place, Vram};
-use super::{Memory, PAGE, Table, lock, span};
+use super::{Memory, PAGE, lock};
 use crate::abi::{Status, flags};
 use luthier_emulator::memory::{Span, unwritten};
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::abi::Status;
 use crate::events::Events;
 use luthier_emulator::memory::Host;
 
