@@ -74,3 +74,5 @@ def test_bad_input_is_one_line():
     assert "2 of them are 16 GPUs" in fails("trace", "--mock", "gfx942,2", "--as", "MI300X:CPX", "--", "true")
     assert "and --mock asks for gfx90a" in fails("trace", "--mock", "gfx90a", "--as", "MI300X", "--", "true")
     assert "1 to 8" in fails("trace", "--mock", "gfx90a,9", "--", "true")
+    # An option's value may look like a variable of the driver's.
+    assert "--as LUTHIER_MOCK=1: there is no such card" in fails("trace", "--as", "LUTHIER_MOCK=1", "--", "true")

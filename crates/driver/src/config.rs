@@ -5,6 +5,7 @@ use luthier_isa::Target;
 
 use crate::card::{self, CARDS, Card};
 use crate::partition::{Partition, WHOLE};
+use crate::told::{Size, Told};
 
 /// The mock GPUs of a process.
 #[derive(Clone, Debug)]
@@ -54,26 +55,46 @@ impl Config {
     /// # Errors
     /// As [`Config::from_environment`].
     pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Config, String> {
-        let (card, partition, target, gpus) = gpus(get("LUTHIER_MOCK").as_deref(), get("LUTHIER_MOCK_AS").as_deref())?;
+        Config::read_told(Told::Variables, get)
+    }
+
+    /// From variables that `get` knows; its user has told sizes by them or by options.
+    ///
+    /// # Errors
+    /// As [`Config::from_environment`].
+    pub fn read_told(told: Told, get: impl Fn(&str) -> Option<String>) -> Result<Config, String> {
+        let size = |size: Size| get(size.variable());
+        let (card, partition, target, gpus) = gpus(told, size(Size::Mock).as_deref(), size(Size::As).as_deref())?;
+        let impossible = |written: &str, range: &std::ops::RangeInclusive<u64>| {
+            format!("{written} is not possible: it is a whole number from {} to {}", range.start(), range.end())
+        };
         let number = |name: &str, default: u64, range: std::ops::RangeInclusive<u64>| match get(name) {
             None => Ok(default),
-            Some(text) => text.parse().ok().filter(|n| range.contains(n)).ok_or_else(|| {
-                format!("{name}={text} is not possible: it is a whole number from {} to {}", range.start(), range.end())
-            }),
+            Some(text) => {
+                let found = text.parse().ok().filter(|n| range.contains(n));
+                found.ok_or_else(|| impossible(&format!("{name}={text}"), &range))
+            }
         };
         let flag = |name: &str| get(name).is_some_and(|value| value != "0");
-        let compute_units = card.map_or(8, |card| card.compute_units.into());
-        let compute_units = number("LUTHIER_MOCK_CUS", compute_units, 1..=512)? as u32;
+        let compute_units = match size(Size::Cus) {
+            None => card.map_or(8, |card| card.compute_units),
+            Some(text) => {
+                let (range, found) = (1..=512, text.parse().ok());
+                let found = found.filter(|n| range.contains(&u64::from(*n)));
+                found.ok_or_else(|| impossible(&told.written(Size::Cus, &text), &range))?
+            }
+        };
         let card = card.unwrap_or_else(|| card::small(target, compute_units));
         Ok(Config {
             target,
             gpus,
             card,
             partition,
-            memory: match get("LUTHIER_MOCK_MEMORY") {
+            memory: match size(Size::Memory) {
                 None => card.memory << 30,
                 Some(text) => bytes(&text).filter(|n| (64 << 20..=1 << 42).contains(n)).ok_or_else(|| {
-                    format!("LUTHIER_MOCK_MEMORY={text} is not possible: it is a size from 64M to 4T, such as 16G")
+                    let written = told.written(Size::Memory, &text);
+                    format!("{written} is not possible: it is a size from 64M to 4T, such as 16G")
                 })?,
             },
             compute_units,
@@ -103,41 +124,40 @@ impl Config {
 }
 
 /// The card or the part of one that each GPU is, if one is named; how it is divided; the processor, and how many GPUs.
-fn gpus(mock: Option<&str>, named: Option<&str>) -> Result<(Option<Card>, Partition, Target, u32), String> {
+fn gpus(told: Told, mock: Option<&str>, named: Option<&str>) -> Result<(Option<Card>, Partition, Target, u32), String> {
     let Some(name) = named else {
-        let (target, count) = devices(mock.unwrap_or("gfx90a"))?;
+        let (target, count) = devices(told, mock.unwrap_or("gfx90a"))?;
         return Ok((None, WHOLE, target, count));
     };
+    let written = told.written(Size::As, name);
     let (plain, mode) = name.split_once(':').map_or((name, None), |(plain, mode)| (plain, Some(mode)));
     let card = card::named(plain).ok_or_else(|| {
         let known: Vec<_> = CARDS.iter().map(|card| card.name).collect();
-        format!("LUTHIER_MOCK_AS={name}: there is no such card here; there are {}", known.join(", "))
+        format!("{written}: there is no such card here; there are {}", known.join(", "))
     })?;
-    let (target, count) = mock.map_or(Ok((card.target, 1)), devices)?;
+    let (target, count) = mock.map_or(Ok((card.target, 1)), |mock| devices(told, mock))?;
     if target != card.target {
-        let (is, other) = (card.target.name(), target.name());
-        return Err(format!("LUTHIER_MOCK_AS={name}: its processor is {is}, and LUTHIER_MOCK asks for {other}"));
+        let (is, other, asks) = (card.target.name(), target.name(), told.name(Size::Mock));
+        return Err(format!("{written}: its processor is {is}, and {asks} asks for {other}"));
     }
     let partition = mode.map_or(Ok(WHOLE), |mode| Partition::of(card, mode));
-    let partition = partition.map_err(|why| format!("LUTHIER_MOCK_AS={name}: {why}"))?;
+    let partition = partition.map_err(|why| format!("{written}: {why}"))?;
     let gpus = count * partition.parts;
     if gpus > MOST_GPUS {
-        return Err(format!(
-            "LUTHIER_MOCK_AS={name}: {count} of them are {gpus} GPUs, and a process has at most {MOST_GPUS}"
-        ));
+        return Err(format!("{written}: {count} of them are {gpus} GPUs, and a process has at most {MOST_GPUS}"));
     }
     Ok((Some(partition.share(card)), partition, target, gpus))
 }
 
-fn devices(text: &str) -> Result<(Target, u32), String> {
+fn devices(told: Told, text: &str) -> Result<(Target, u32), String> {
+    let written = told.written(Size::Mock, text);
     let (name, count) = text.split_once(',').unwrap_or((text, "1"));
     let target = TARGETS.into_iter().find(|target| target.name() == name).ok_or_else(|| {
         let known: Vec<_> = TARGETS.iter().map(|target| target.name()).collect();
-        format!("LUTHIER_MOCK={text}: the mock driver cannot be {name}; it can be {}", known.join(", "))
+        format!("{written}: the mock driver cannot be {name}; it can be {}", known.join(", "))
     })?;
     let count = count.parse().ok().filter(|n| (1..=MOST_GPUS).contains(n));
-    let count =
-        count.ok_or_else(|| format!("LUTHIER_MOCK={text}: behind the comma is a number from 1 to {MOST_GPUS}"))?;
+    let count = count.ok_or_else(|| format!("{written}: behind the comma is a number from 1 to {MOST_GPUS}"))?;
     Ok((target, count))
 }
 
@@ -182,6 +202,12 @@ mod tests {
 
     fn with(pairs: &[(&str, &str)]) -> Result<Config, String> {
         Config::read(|name| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| v.to_string()))
+    }
+
+    fn with_options(pairs: &[(Size, &str)]) -> Result<Config, String> {
+        Config::read_told(Told::Options, |name| {
+            pairs.iter().find(|(size, _)| size.variable() == name).map(|(_, value)| value.to_string())
+        })
     }
 
     #[test]
@@ -242,6 +268,24 @@ mod tests {
         ] {
             let error = with(&[(name, value)]).expect_err(value);
             assert!(error.starts_with(&format!("{name}={value}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn options_are_named_as_options_whatever_is_in_their_values() {
+        for (options, said) in [
+            (&[(Size::As, "LUTHIER_MOCK=1")][..], "--as LUTHIER_MOCK=1: there is no such card here"),
+            (
+                &[(Size::As, "MI300X"), (Size::Mock, "gfx90a")],
+                "--as MI300X: its processor is gfx942, and --mock asks for",
+            ),
+            (&[(Size::As, "MI300X:TPX")], "--as MI300X:TPX: MI300X has no partitions TPX"),
+            (&[(Size::Mock, "gfx803")], "--mock gfx803: the mock driver cannot be gfx803"),
+            (&[(Size::Cus, "0")], "--cus 0 is not possible: it is a whole number from 1 to 512"),
+            (&[(Size::Memory, "much")], "--memory much is not possible: it is a size"),
+        ] {
+            let error = with_options(options).expect_err(said);
+            assert!(error.starts_with(said), "{error}");
         }
     }
 }

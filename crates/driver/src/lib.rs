@@ -56,5 +56,6 @@ pub mod report;
 pub mod runtime;
 pub mod state;
 mod sysfs;
+pub mod told;
 pub mod topology;
 pub mod touches;

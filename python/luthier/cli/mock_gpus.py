@@ -19,8 +19,6 @@ from .surroundings import lead_to_files, prepend, stand_around_rocm7
 DRIVER = Path(__file__).resolve().parent.parent / "driver"
 # Programs that look for the kernel's driver themselves, before they ask the runtime.
 _LOOK_FOR_DRIVER = ("rocminfo",)
-# Options that say what GPUs there are, and the driver's names of them, longer ones first.
-_SIZES = {"--as": "LUTHIER_MOCK_AS", "--cus": "LUTHIER_MOCK_CUS", "--memory": "LUTHIER_MOCK_MEMORY", "--mock": "LUTHIER_MOCK"}
 _SCHEDULES = re.compile(r"fair|alternate|random:\d{1,19}")
 
 
@@ -183,12 +181,8 @@ def _check_sizes(options: Mapping[str, str]) -> None:
     """That the driver can have GPUs of these options and values: it knows the cards."""
     import ctypes
 
-    variables = {_SIZES[option]: value for option, value in options.items()}
     library = ctypes.CDLL(str(DRIVER / "libhsakmt.so.1"))
-    library.luthierCheckVariables.restype = ctypes.c_char_p
-    wrong = library.luthierCheckVariables("\n".join(f"{name}={value}" for name, value in variables.items()).encode())
+    library.luthierCheckOptions.restype = ctypes.c_char_p
+    wrong = library.luthierCheckOptions("\n".join(f"{option} {value}" for option, value in options.items()).encode())
     if wrong is not None:
-        text = wrong.decode()
-        for option, name in _SIZES.items():
-            text = text.replace(f"{name}=", f"{option} ").replace(name, option)
-        raise ArgumentError(text)
+        raise ArgumentError(wrong.decode())

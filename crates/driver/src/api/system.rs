@@ -13,6 +13,7 @@ use crate::abi::{
     TileConfig, Version, newer,
 };
 use crate::config::Config;
+use crate::told::{Size, Told};
 use crate::{clock, state, sysfs};
 
 /// The kernel interface that we stand for: for ROCm 7 the first that can reserve addresses and map memory there.
@@ -213,7 +214,23 @@ fn wanted(variables: &str) -> Result<Config, String> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn luthierCheckVariables(variables: *const c_char) -> *const c_char {
     // SAFETY: the caller's text.
-    let wanted = wanted(&unsafe { CStr::from_ptr(variables) }.to_string_lossy());
+    why_not(wanted(&unsafe { CStr::from_ptr(variables) }.to_string_lossy()))
+}
+
+/// Not hsakmt.h's, but for `luthier trace`: as `luthierCheckVariables`, of lines `--option VALUE`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn luthierCheckOptions(options: *const c_char) -> *const c_char {
+    // SAFETY: the caller's text.
+    let options = unsafe { CStr::from_ptr(options) }.to_string_lossy();
+    why_not(Config::read_told(Told::Options, |name| {
+        let option = Size::ALL.into_iter().find(|size| size.variable() == name)?.option();
+        let mut pairs = options.lines().filter_map(|line| line.split_once(' '));
+        pairs.find(|(known, _)| *known == option).map(|(_, value)| value.to_owned())
+    }))
+}
+
+/// Null, or an error's text, which is the caller's for good.
+fn why_not(wanted: Result<Config, String>) -> *const c_char {
     let text = wanted.err().and_then(|text| CString::new(text).ok());
     text.map_or(std::ptr::null(), |text| text.into_raw().cast_const())
 }
