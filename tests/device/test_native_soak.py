@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from places import TESTS
@@ -13,7 +14,10 @@ from places import TESTS
 SECONDS = float(os.environ.get("LUTHIER_SOAK", "0"))
 
 
-@pytest.mark.parametrize("simd", ["", "avx2"])
+NO_AVX2 = pytest.mark.skipif("avx2" not in Path("/proc/cpuinfo").read_text(), reason="THIS PROCESSOR HAS NO AVX2")
+
+
+@pytest.mark.parametrize("simd", ["", pytest.param("avx2", marks=NO_AVX2)])
 def test_kernels_compute_the_same_while_their_blocks_change_tiers(simd):
     seed = os.getpid()
     variables = {"LUTHIER_NATIVE": f"random:{seed}", "LUTHIER_EMULATOR_SIMD": simd}

@@ -232,3 +232,8 @@ def test_processes_leave_nothing_behind():
 def test_bad_environment_is_said_in_a_line():
     done = rocm.mock("rocminfo", target="gfx90a", LUTHIER_MOCK_CUS="many")
     assert "luthier: error: LUTHIER_MOCK_CUS=many is not possible" in done.stderr and done.returncode == 2
+    done = rocm.mock("rocminfo", target="gfx90a", LUTHIER_EMULATOR_SIMD="sse9")
+    assert done.returncode != 0
+    assert re.findall(r"^luthier: .*", done.stderr, re.M) == [
+        "luthier: LUTHIER_EMULATOR_SIMD=sse9 is not possible: it is base or avx2"
+    ]

@@ -1,5 +1,6 @@
 //! What the mock GPUs are, from environment variables.
 
+use luthier_emulator::level;
 use luthier_emulator::{FindingKind, Kinds, Schedule, Strict, TARGETS};
 use luthier_isa::Target;
 
@@ -47,7 +48,9 @@ impl Config {
     /// # Errors
     /// What is wrong with a variable, in a line.
     pub fn from_environment() -> Result<Config, String> {
-        Config::read(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+        // What is no text is not taken for a variable that is not there.
+        let text = |name: &str| Some(std::env::var_os(name)?.to_string_lossy().into_owned());
+        Config::read(|name| text(name).filter(|value| !value.is_empty()))
     }
 
     /// From variables that `get` knows.
@@ -76,6 +79,7 @@ impl Config {
             }
         };
         let flag = |name: &str| get(name).is_some_and(|value| value != "0");
+        level::wanted(&get(level::VARIABLE).unwrap_or_default())?;
         let compute_units = match size(Size::Cus) {
             None => card.map_or(8, |card| card.compute_units),
             Some(text) => {
@@ -265,6 +269,7 @@ mod tests {
             ("LUTHIER_SCHEDULE", "pct:7"),
             ("LUTHIER_SCHEDULE", "random"),
             ("LUTHIER_MOCK_FINDINGS", "twice"),
+            ("LUTHIER_EMULATOR_SIMD", "sse9"),
         ] {
             let error = with(&[(name, value)]).expect_err(value);
             assert!(error.starts_with(&format!("{name}={value}")), "{error}");
