@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import functools
-import hashlib
 import os
 import re
 import shutil
@@ -12,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import kept_builds
 import pytest
 import timed
 from bundles import compressed
@@ -20,7 +19,6 @@ from places import ROOT
 from luthier.cli.rocm import set_up_folder
 
 SOURCES = ROOT / "tests/hip"
-BUILT = ROOT / "target/hip"
 # What a program of libhsakmt's needs, and nothing of the machine that runs the tests.
 _OURS = ("LUTHIER_", "HSA_", "HIP_")
 _PLACES = ("LUTHIER_ROCM7", "LUTHIER_CACHE")
@@ -69,28 +67,19 @@ def _links7(root: Path, alone: bool) -> list[str]:
     return links
 
 
-def _build(name: str, sources: list[Path], command: list[str], joined: bool = False) -> Path:
-    """Runs a compiler unless its output is there already, for these sources and this command. ``joined``: its last word and
-    the output's name are one."""
-    text = "\0".join([*command, *(path.read_text() for path in sources)])
-    out = BUILT / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    BUILT.mkdir(parents=True, exist_ok=True)
-    with open(out.with_suffix(".lock"), "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not out.exists():
-            new = out.with_suffix(".new")
-            words = [*command[:-1], f"{command[-1]}={new}"] if joined else [*command, "-o", str(new)]
-            environment = {**ENVIRONMENT, "HIP_PLATFORM": "amd", "PATH": f"{_bundler()}:{os.environ['PATH']}"}
-            done = subprocess.run(words, capture_output=True, text=True, env=environment)
-            assert done.returncode == 0, done.stderr
-            new.rename(out)
-    return out
+def _build(name: str, command: list[str], joined: bool = False) -> Path:
+    """What a compiler makes by this command; see :func:`kept_builds.keep`."""
+    environment = {**ENVIRONMENT, "HIP_PLATFORM": "amd", "PATH": f"{_bundler()}:{os.environ['PATH']}"}
+    try:
+        return kept_builds.keep(command, name, joined=joined, environment=environment)
+    except subprocess.CalledProcessError as error:
+        raise AssertionError(error.stderr) from None
 
 
 @functools.cache
 def _bundler() -> Path:
     """A folder with the bundler that clang 22 calls by a name without a version, and that Debian's clang-22 does not have."""
-    folder, there = BUILT / "bin", shutil.which("clang-offload-bundler-15")
+    folder, there = kept_builds.FOLDER / "bin", shutil.which("clang-offload-bundler-15")
     folder.mkdir(parents=True, exist_ok=True)
     if there is not None:
         new = folder / f"bundler.{os.getpid()}"
@@ -121,7 +110,7 @@ def hip7(name: str, targets: tuple[str, ...] = ("gfx90a",), alone: bool = False,
     places = [f"--rocm-device-lib-path={device_libraries}", "-isystem", f"{root}/usr/include"]
     links = [*_links7(root, alone), "-lamdhip64", "-lhiprtc"]
     command = ["clang++-22", *flags, *architectures, *places, str(source), *links]
-    return _build(f"{name}-{level}-rocm7", [source, SOURCES / "check.h"], command)
+    return _build(f"{name}-{level}-rocm7", command)
 
 
 @functools.cache
@@ -132,33 +121,33 @@ def hip(name: str, level: str = "O3", targets: tuple[str, ...] = ("gfx90a",), li
     source = SOURCES / f"{name}.hip"
     architectures = [f"--offload-arch={target}" for target in targets]
     command = ["hipcc", "-std=c++17", f"-{level}", "-g", "-w", *architectures, str(source), *libraries]
-    return _build(f"{name}-{level}", [source, SOURCES / "check.h"], command)
+    return _build(f"{name}-{level}", command)
 
 
 @functools.cache
 def host(name: str) -> Path:
     """tests/hip/NAME.c, compiled for the host."""
     source = SOURCES / f"{name}.c"
-    sources, links = [source, SOURCES / "hsa_launch.h"], ["-lhsa-runtime64"]
+    links = ["-lhsa-runtime64"]
     if RUNTIME == "7":
         root = need_rocm7()
         links = ["-isystem", f"{root}/usr/include", *_links7(root, True), *links]
     library = f'-DHIP_LIBRARY="libamdhip64.so.{RUNTIME}"'
-    return _build(f"{name}-{RUNTIME}", sources, ["cc", "-O1", "-Wall", library, str(source), *links])
+    return _build(f"{name}-{RUNTIME}", ["cc", "-O1", "-Wall", library, str(source), *links])
 
 
 @functools.cache
 def preloaded(name: str) -> Path:
     """tests/hip/NAME.c, as a library for ``LD_PRELOAD``."""
     source = SOURCES / f"{name}.c"
-    return _build(f"{name}.so", [source], ["cc", "-shared", "-fPIC", "-O1", "-Wall", str(source)])
+    return _build(f"{name}.so", ["cc", "-shared", "-fPIC", "-O1", "-Wall", str(source)])
 
 
 @functools.cache
 def plain(name: str, *flags: str) -> Path:
     """tests/hip/NAME.c, a program that is linked with nothing of ROCm's."""
     source = SOURCES / f"{name}.c"
-    return _build(name + "".join(flags), [source], ["cc", "-O1", "-Wall", *flags, str(source)])
+    return _build(name + "".join(flags), ["cc", "-O1", "-Wall", *flags, str(source)])
 
 
 @functools.cache
@@ -168,7 +157,7 @@ def hsa_tool(name: str) -> Path:
     root = f"{need_rocm7()}/usr/include" if RUNTIME == "7" else None
     places = ["-isystem", "/usr/include/hsa"] if root is None else ["-isystem", root, "-isystem", f"{root}/hsa"]
     command = ["clang++-22", "-shared", "-fPIC", "-O1", "-w", *places, str(source)]
-    return _build(f"{name}-{RUNTIME}.so", [source], command)
+    return _build(f"{name}-{RUNTIME}.so", command)
 
 
 @functools.cache
@@ -180,15 +169,17 @@ def tool_module(name: str, target: str = "gfx90a", compression: int = 0, folder:
     common = ["clang++-22", "-x", "hip", "-nogpuinc", "-nogpulib", f"--offload-arch={target}", "-cuid=7e57", "-O1", str(source)]
     common += [f"-I{ROOT}/python/luthier/include", f"-DLT_WAVE_SIZE={wave}", *["-Xclang", "-fembed-bitcode=all"] * embed]
     device = ["--cuda-device-only", "-mcode-object-version=4", "--no-gpu-bundle-output"]
-    code = _build(f"{name}-{target}.hsaco", [source], [*common, *device])
+    code = _build(f"{name}-{target}.hsaco", [*common, *device])
     targets = f"-targets=host-x86_64-unknown-linux,hipv4-amdgcn-amd-amdhsa--{target}"
     bundler = ["clang-offload-bundler-15", "-type=o", "-bundle-align=4096", targets, "-input=/dev/null", f"-input={code}"]
-    bundle = _build(f"{name}.hipfb", [source], [*bundler, "-output"], joined=True)
+    bundle = _build(f"{name}.hipfb", [*bundler, "-output"], joined=True)
     if compression:
-        plain, bundle = bundle.read_bytes(), bundle.with_suffix(f".{compression}.hipfb")
-        bundle.write_bytes(compressed(plain, compression))
+        plain, bundle = bundle.read_bytes(), Path(f"{bundle}.{compression}")
+        new = Path(f"{bundle}.{os.getpid()}")
+        new.write_bytes(compressed(plain, compression))
+        new.replace(bundle)
     host = ["--cuda-host-only", "-Xclang", "-fcuda-include-gpubinary", "-Xclang", str(bundle), "-fPIC", "-shared"]
-    return _build(f"{name}-{target}.so", [source], [*common, *host])
+    return _build(f"{name}-{target}.so", [*common, *host])
 
 
 @functools.cache
@@ -198,7 +189,7 @@ def library_program(name: str) -> Path:
         pytest.skip(f"{name} of Debian 12 is linked with ROCm 5.2.3")
     source = SOURCES / f"{name}.cpp"
     flags = ["-D__HIP_PLATFORM_AMD__", "-O1", "-w", f"-l{name}", "-lamdhip64"]
-    return _build(name, [source, SOURCES / "files.h"], ["clang++-22", str(source), *flags])
+    return _build(name, ["clang++-22", str(source), *flags])
 
 
 @functools.cache
@@ -209,10 +200,7 @@ def library_program7(name: str, library: str) -> Path:
         pytest.skip(f"ROCM 7 HAS NO {library}: `tools/rocm7-packages lib{library}-dev` loads it")
     flags = ["-D__HIP_PLATFORM_AMD__", "-std=c++17", "-O1", "-w", "-isystem", f"{root}/usr/include"]
     source = SOURCES / f"{name}.cpp"
-    sources = [source, SOURCES / "whole_matrices.h"]
-    return _build(
-        f"{name}-rocm7", sources, ["clang++-22", *flags, str(source), *_links7(root, False), f"-l{library}", "-lamdhip64"]
-    )
+    return _build(f"{name}-rocm7", ["clang++-22", *flags, str(source), *_links7(root, False), f"-l{library}", "-lamdhip64"])
 
 
 @functools.cache
@@ -223,7 +211,7 @@ def code_object(name: str, target: str = "gfx90a") -> Path:
         "clang-22", "-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", f"--offload-arch={target}",
         "-mcode-object-version=4", "--no-gpu-bundle-output", "-O3", str(source),
     ]  # fmt: skip
-    return _build(f"{name}-{target}.hsaco", [source], command)
+    return _build(f"{name}-{target}.hsaco", command)
 
 
 def mock(
