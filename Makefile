@@ -103,7 +103,8 @@ TESTED := --workspace --exclude luthier-python --no-default-features --features 
 # Tests start thousands of processes, each of which would compile what it imports.
 test: export PYTHONDONTWRITEBYTECODE :=
 test: setup setup-rocm setup-rocm7 setup-triton setup-tests
-	cargo test --release --quiet $(TESTED)
+	cargo test --release --quiet $(TESTED) --tests
+	cargo test --release --quiet $(TESTED) --doc
 	$(BIN)/pytest --quiet --numprocesses auto
 
 docs: .venv/requirements.txt
