@@ -4,6 +4,7 @@
 # make setup-rocm  Debian's ROCm as well, which `make test` runs HIP programs with
 # make setup-rocm7  ROCm 7 from Debian's experimental suite, in a folder of its own: nothing of the system changes
 # make setup-triton  Triton as well, whose kernels `make test` runs on the mock device
+# make packages  what `make test` runs that comes from Debian: both ROCms, and what setup-tests installs
 # make setup-tests  what some tests look at results with: Chromium, CMake, what executes notebooks, Perfetto's trace processor
 # make driver  python/luthier/driver: the libraries that put ROCm on mock GPUs, and tools over programs
 # make docs    target/site: the documentation as a site
@@ -15,7 +16,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: docs setup setup-rocm setup-rocm7 setup-triton setup-tests driver demo test bench wheel lint lint-rust lint-python clean system
+.PHONY: docs setup packages setup-rocm setup-rocm7 setup-triton setup-tests driver demo test bench wheel lint lint-rust lint-python clean system
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -53,6 +54,12 @@ setup-rocm7:
 setup-triton: setup .venv/triton.txt
 
 setup-tests: setup .venv/views.txt
+	@tools/system-packages chromium cmake
+
+# One after the other: apt serves one at a time. They need little of the processor, and go beside what does (.ci/run).
+packages: system
+	@tools/rocm-packages
+	@tools/rocm7-packages $(PACKAGES)
 	@tools/system-packages chromium cmake
 
 driver: $(DRIVER)/libhsakmt.so.1 $(DRIVER)/libluthier-agent.so
