@@ -185,6 +185,8 @@ def test_a_processor_that_the_runtime_does_not_know_is_refused_by_name():
 
 
 def test_older_runtime_refuses_newer_processors_by_name():
+    if rocm.RUNTIME == "7":
+        pytest.skip("this is about ROCr 5.2.3, and LUTHIER_TEST_ROCM=7 runs programs on 7.2.4")
     rocm.need("hipcc")
     done = rocm.mock(rocm.hip("kernels"), "lds", target="gfx942")
     assert done.returncode != 0 and re.search(r"libhsa-runtime64\S+ knows no gfx942", done.stderr)

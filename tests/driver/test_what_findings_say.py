@@ -16,7 +16,7 @@ def told(tmp_path_factory) -> tuple[list[str], list[dict]]:
     out = tmp_path_factory.mktemp("told") / "findings.json"
     done = rocm.mock(rocm.hip("told"), options=("--strict", "--json", str(out)))
     assert done.returncode == 1, done.stderr
-    lines = done.stderr.splitlines()
+    lines = rocm.said(done.stderr).splitlines()
     assert lines[-1] == f"luthier: strict: 3 launches checked, {len(lines) - 1} findings"
     return lines[:-1], json.loads(out.read_text())["strict"]["findings"]
 
