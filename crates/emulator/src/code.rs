@@ -12,9 +12,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
+#[cfg(target_arch = "x86_64")]
+use luthier_isa::Flags;
 use luthier_isa::{Decoder, Inst, Mode};
 
 use crate::gws::lock;
+#[cfg(target_arch = "x86_64")]
+use crate::joined::{Joined, ends_with};
 use crate::lower::Limits;
 use crate::meets::meets;
 use crate::memory::Memory;
@@ -50,6 +54,9 @@ pub struct Block {
     pub _probes: Vec<Box<Probe>>,
     /// Why the last micro-op is one that stops.
     pub refusal: Option<String>,
+    /// It ends in a branch to a known place, and nothing in it matters to other waves or depends on them, nor is looked at:
+    /// so it makes no difference whether what other waves do comes before it or behind.
+    pub is_private: bool,
     /// Registers that it writes.
     pub written: Registers,
     /// Where its branch leads, and what comes behind it.
@@ -60,6 +67,9 @@ pub struct Block {
     /// Its native form, once a worker has found it hot; none if it has none.
     #[cfg(target_arch = "x86_64")]
     pub native: OnceLock<Option<Native>>,
+    /// The same together with the block that follows it.
+    #[cfg(target_arch = "x86_64")]
+    pub joined: OnceLock<Option<Joined>>,
 }
 
 /// Why no block starts at an address.
@@ -158,6 +168,22 @@ impl Code {
         block.native.get_or_init(make).as_ref()
     }
 
+    /// The micro-ops of a hot block together with those that follow: `through`, or `over` if its branch is taken.
+    #[cfg(target_arch = "x86_64")]
+    pub fn joined<'a>(
+        &self,
+        first: &'a Block,
+        through: &Arc<Block>,
+        over: &Block,
+        mode: crate::mode::Mode,
+    ) -> Option<&'a Joined> {
+        if !ends_with(through, over) {
+            return None;
+        }
+        let make = || Joined::of(first, through, over, self.wave64, mode);
+        first.joined.get_or_init(make).as_ref().filter(|joined| joined.is_followed_by(through))
+    }
+
     pub fn limits(&self) -> Limits {
         self.limits
     }
@@ -200,6 +226,13 @@ impl Block {
     /// A launch has run it so often.
     pub fn warm(&self, executions: u64) {
         self.executions.fetch_add(executions, Relaxed);
+    }
+
+    /// Where its branch leads, if it is taken, and where else, if that depends on the wave.
+    #[cfg(target_arch = "x86_64")]
+    pub fn ways(&self) -> Option<[Place; 2]> {
+        let depends = |(_, inst): &(u64, Inst)| inst.info().flags.contains(Flags::COND_BRANCH);
+        self.taken.filter(|_| self.insts.last().is_some_and(depends)).map(|taken| [taken, self.next])
     }
 
     /// Where it starts.

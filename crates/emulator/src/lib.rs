@@ -83,7 +83,7 @@
 //! | [`program`] | one worker's view of them: running, counting |
 //! | [`probe`] | what happens before instructions beside them: poison, watching, strict mode |
 //! | [`lower`] | instructions to micro-ops |
-//! | `native` | native code for hot blocks |
+//! | `native`, `joined` | native code for hot blocks; for two of them, with the branch between them |
 //! | [`op`] | micro-ops and their handlers |
 //! | [`wave`], [`mode`] | the state of a wave, the MODE register |
 //! | [`lanes`], [`masks`] | whole-wave loops, lane masks |
@@ -119,6 +119,8 @@ pub mod gws;
 pub mod hostcall;
 mod image;
 pub mod interleave;
+#[cfg(target_arch = "x86_64")]
+mod joined;
 pub mod lanes;
 pub mod launch;
 pub mod lds;

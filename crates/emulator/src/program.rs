@@ -23,6 +23,8 @@ struct Entry {
     block: Arc<Block>,
     /// Its instructions.
     length: u64,
+    /// See [`Block::is_private`].
+    is_private: bool,
     place: Place,
     /// Whether a wave stops before it, see [`Halts`].
     halts: bool,
@@ -38,9 +40,40 @@ struct Entry {
     /// The worker's numbers of the blocks that follow.
     taken: u32,
     next: u32,
+    following: Following,
 }
 
-/// How a worker runs a block: the micro-ops as they were translated, or with native code among them.
+/// Whether a hot block has native code together with the one that follows it ([`crate::joined`]).
+enum Following {
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "there is native code for x86-64 only"))]
+    Unknown,
+    Apart,
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "there is native code for x86-64 only"))]
+    Joined(Pair),
+}
+
+/// The worker's numbers of the blocks that may follow: `over` if the branch is taken. The other one is longer.
+struct Pair {
+    over: u32,
+    through: u32,
+    longest: u64,
+    /// Those of the block, which it keeps, together with those that follow.
+    ops: Arc<[Op]>,
+}
+
+/// Executions of a block after which its worker looks whether native code of it and the next one is of use.
+const BETWEEN_LOOKS: u64 = 256;
+
+#[cfg(target_arch = "x86_64")]
+fn is_given_up(block: &Block) -> bool {
+    matches!(block.joined.get(), Some(Some(joined)) if joined.native.is_given_up())
+}
+#[cfg(not(target_arch = "x86_64"))]
+fn is_given_up(_block: &Block) -> bool {
+    false
+}
+
+/// How a worker runs a block: the micro-ops as they were translated, or with native code, as far as there is some.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Tier {
     Ops,
@@ -73,12 +106,13 @@ fn hot() -> (u64, Option<Shuffle>) {
 }
 #[cfg(target_arch = "x86_64")]
 fn is_native(block: &Block) -> bool {
-    matches!(block.native.get(), Some(Some(_)))
+    block.native.get().is_some()
 }
 /// How a block that has become hot is run.
 #[cfg(target_arch = "x86_64")]
 fn tier(code: &Code, block: &Block, mode: Mode, loops: bool) -> Tier {
-    if code.native(block, mode, loops).is_some() { Tier::Native } else { Tier::Ops }
+    code.native(block, mode, loops);
+    Tier::Native
 }
 
 #[cfg(not(target_arch = "x86_64"))]
@@ -158,6 +192,8 @@ impl Halts {
 pub struct Program {
     code: Arc<Code>,
     halts: Halts,
+    /// There are some.
+    has_halts: bool,
     /// The state of the host's code when the launch began.
     epoch: u64,
     /// Executions after which a block is hot.
@@ -201,7 +237,18 @@ impl Program {
     pub fn new(code: Arc<Code>, epoch: u64) -> Program {
         let (blocks, by_place, written) = (Vec::new(), HashMap::new(), Registers::default());
         let (hot, shuffle) = hot();
-        Program { code, halts: Halts::default(), epoch, hot, shuffle, blocks, by_place, latest: None, written }
+        Program {
+            code,
+            halts: Halts::default(),
+            has_halts: false,
+            epoch,
+            hot,
+            shuffle,
+            blocks,
+            by_place,
+            latest: None,
+            written,
+        }
     }
 
     /// Runs a wave until it stops, for about `budget` instructions; gives the number that it did.
@@ -241,8 +288,25 @@ impl Program {
                     entry.hot = entry.count + 1 + (number >> 1) % 8;
                 }
             }
-            let (block, length) = (&*entry.block, entry.length);
+            if entry.tier == Tier::Native {
+                match entry.following {
+                    Following::Unknown => self.join(w, at),
+                    Following::Joined(_) if entry.count % BETWEEN_LOOKS == 0 && is_given_up(&entry.block) => {
+                        entry.following = Following::Apart;
+                    }
+                    _ => {}
+                }
+            }
+            let mut entry = &mut self.blocks[at as usize];
+            let (mut block, mut length) = (&*entry.block, entry.length);
             done += length;
+            // Where the loop here would go on with the next block.
+            let pair = match &entry.following {
+                Following::Joined(pair) => Some(pair).filter(|pair| {
+                    entry.tier == Tier::Native && done < budget && pair.longest <= most - done && !self.has_halts
+                }),
+                _ => None,
+            };
             let turns = entry.loops && entry.tier == Tier::Native;
             if turns {
                 // As often as the loop here would come to it again.
@@ -251,7 +315,7 @@ impl Program {
             }
             let mut flow = Flow::Fall;
             let mut stopped = 0;
-            for op in entry.tier.ops(block) {
+            for op in pair.map_or_else(|| entry.tier.ops(block), |pair| &pair.ops) {
                 // SAFETY: the handler was selected for this processor and the op's rows were checked when the
                 // builder made it.
                 flow = unsafe { (op.run)(w, op) };
@@ -265,9 +329,34 @@ impl Program {
                 entry.count += more;
                 done += more * length;
             }
+            if let Some(pair) = pair
+                && (flow != Flow::Fault || u64::from(stopped) >= length)
+            {
+                let (skipped, first) = (std::mem::take(&mut w.skipped), length);
+                let whole = pair.longest;
+                at = if skipped { pair.over } else { pair.through };
+                entry = &mut self.blocks[at as usize];
+                entry.count += 1;
+                (block, length) = (&*entry.block, entry.length);
+                done += length;
+                // Of the longer one's instructions, the other one has the last.
+                let before = first + if skipped { whole - length } else { 0 };
+                stopped = stopped.saturating_sub(before as u16);
+            }
+            // The usual ways, one after the other: which of several a jump by a table takes, the host's processor guesses worse.
+            if flow == Flow::Taken && entry.taken != UNKNOWN {
+                at = entry.taken;
+                continue;
+            }
+            if matches!(flow, Flow::Next | Flow::Fall) && entry.next != UNKNOWN {
+                at = entry.next;
+                continue;
+            }
+            if flow == Flow::Barrier && entry.next != UNKNOWN {
+                *cursor = Cursor::Block(entry.next);
+                return (Stop::Barrier, done);
+            }
             let next = match flow {
-                Flow::Taken if entry.taken != UNKNOWN => entry.taken,
-                Flow::Next | Flow::Fall if entry.next != UNKNOWN => entry.next,
                 Flow::Next | Flow::Fall | Flow::Yield | Flow::Barrier => {
                     let place = block.next;
                     if entry.next == UNKNOWN {
@@ -348,6 +437,7 @@ impl Program {
         let loops = block.taken == Some(place);
         self.blocks.push(Entry {
             length: block.insts.len() as u64,
+            is_private: block.is_private,
             block,
             place,
             halts,
@@ -359,13 +449,43 @@ impl Program {
             loops,
             taken: UNKNOWN,
             next: UNKNOWN,
+            following: self.unjoined(),
         });
         self.by_place.insert(place, at);
         Ok(at)
     }
 
+    /// What is known at first of what follows a block.
+    fn unjoined(&self) -> Following {
+        #[cfg(target_arch = "x86_64")]
+        if !self.code.is_apart() {
+            return Following::Unknown;
+        }
+        Following::Apart
+    }
+
+    /// Finds out whether a block has native code together with what follows it.
+    #[cold]
+    fn join(&mut self, w: &Wave, at: u32) {
+        self.blocks[at as usize].following = Following::Apart;
+        #[cfg(target_arch = "x86_64")]
+        if let Some([taken, next]) = self.blocks[at as usize].block.ways()
+            && let (Ok(over), Ok(through)) = (self.block_at(w, taken), self.block_at(w, next))
+        {
+            let [first, after, rest] = [at, through, over].map(|n| &self.blocks[n as usize]);
+            let joined = self.code.joined(&first.block, &after.block, &rest.block, w.mode);
+            if let Some(joined) = joined.filter(|joined| !joined.native.is_given_up()) {
+                let (longest, ops) = (after.length, Arc::clone(&joined.native.ops));
+                self.blocks[at as usize].following = Following::Joined(Pair { over, through, longest, ops });
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = w;
+    }
+
     /// Where waves halt from now on.
     pub fn set_halts(&mut self, halts: &Halts) {
+        self.has_halts = *halts != Halts::default();
         if self.halts != *halts {
             self.blocks.iter_mut().for_each(|entry| entry.halts = halts.hold(&entry.block));
             self.halts = halts.clone();
@@ -391,6 +511,16 @@ impl Program {
             Cursor::Place(place) => place,
             Cursor::Block(at) => self.blocks[at as usize].place,
         }
+    }
+
+    /// Whether the block at which a wave goes on is private, as far as is known.
+    pub fn is_private(&self, cursor: Cursor) -> bool {
+        matches!(cursor, Cursor::Block(at) if self.blocks[at as usize].is_private)
+    }
+
+    /// Its instructions; 0 if they are not known.
+    pub fn length(&self, cursor: Cursor) -> u64 {
+        if let Cursor::Block(at) = cursor { self.blocks[at as usize].length } else { 0 }
     }
 
     /// Registers that the code which has run so far may have written.

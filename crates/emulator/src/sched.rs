@@ -32,6 +32,9 @@ const TOGETHER: (u64, u32) = (1_000, 1);
 /// next branch. On hardware they are side by side there: kernels in which all waves read what one of them writes a little
 /// later, with no barrier in between, are right on it (rocSOLVER's factors of small matrices).
 const SIDE_BY_SIDE: u32 = 4;
+/// Instructions that a workgroup may still retire before a limit where two of these rounds may be one: more than all its waves
+/// do in a block.
+const FAR: u64 = 1 << 15;
 /// Instructions after which a worker looks whether the launch is to go on.
 const BETWEEN_QUESTIONS: u64 = 5_000;
 /// Vector files that no wave uses: making one takes longer than a small launch.
@@ -235,7 +238,8 @@ impl Worker<'_> {
     /// Gives a workgroup some turns, as long as it runs.
     fn turns(&mut self, group: &mut Workgroup, (slice, mut turns): (u64, u32)) -> Result<Progress, Trouble> {
         let most = group.instructions + slice * u64::from(turns) * group.waves.len() as u64;
-        let keeps_together = self.turns.are_usual() && group.waves.len() > 1;
+        let usual = self.turns.are_usual();
+        let keeps_together = usual && group.waves.len() > 1;
         let rounds = if keeps_together { SIDE_BY_SIDE } else { 0 };
         let mut together = if group.instructions == 0 { rounds } else { 0 };
         if keeps_together {
@@ -243,9 +247,18 @@ impl Worker<'_> {
         }
         while turns > 0 && group.instructions < most {
             let slice = if together > 0 { 1 } else { slice };
-            self.turns.begin(group.waves.len());
+            // Where no wave does anything that others see, each may go on into its next round at once: what comes of the two
+            // rounds is the same.
+            let limit = most.min(self.shared.watchdog.instructions);
+            let pairs =
+                together > 1 && limit.saturating_sub(group.instructions) > FAR && group.are_private(self.program);
+            if !usual {
+                self.turns.begin(group.waves.len());
+            }
             for n in 0..group.waves.len() {
-                let Some((number, slice)) = self.turns.next(n, slice) else { continue };
+                let next = if usual { Some((n, slice)) } else { self.turns.next(n, slice) };
+                let Some((number, slice)) = next else { continue };
+                let slice = if pairs { group.two_blocks(self.program, number) } else { slice };
                 let before = group.instructions;
                 let left = self.shared.watchdog.instructions.saturating_sub(before).max(1);
                 if together > 0 {
@@ -266,7 +279,7 @@ impl Worker<'_> {
             }
             let all_wait = !group.has_ready_waves();
             turns -= u32::from(together == 0 && !all_wait);
-            together = if all_wait { rounds } else { together.saturating_sub(1) };
+            together = if all_wait { rounds } else { together.saturating_sub(1 + u32::from(pairs)) };
             match group.settle() {
                 Progress::Running if group.instructions > self.shared.watchdog.instructions => {
                     return Err(self.give_up(group, None));

@@ -8,6 +8,7 @@ use luthier_loader::entry::EntryField;
 
 use crate::dispatch::Dispatch;
 use crate::facts::ScratchBase;
+use crate::level::{Work, at_best};
 use crate::lower::Limits;
 use crate::memory::SCRATCH_APERTURE;
 use crate::mode::Mode;
@@ -87,7 +88,6 @@ impl Start {
         w.scratch_base = d.facts.scratch_code;
         w.set_s64(w.scratch_base, 0);
         w.set_scc(false);
-        w.clear_registers();
         let limits = &self.limits;
         (w.vgpr_block, w.allocated) = (limits.vgpr_block, limits.vgpr_block);
         w.first_agpr = limits.first_agpr;
@@ -104,7 +104,7 @@ impl Start {
         let first = number * self.lanes;
         let active = (group.size.iter().product::<u32>() - first).min(self.lanes);
         let exec = if active == 64 { !0 } else { (1u64 << active) - 1 };
-        self.put_ids(w, group.size, first, active as usize);
+        at_best(Vectors { start: self, w, size: group.size, first, active: active as usize });
         let scratch_is_set = d.facts.scratch == ScratchBase::Set;
         if scratch_is_set {
             let aperture = if w.generation == Generation::Gfx1250 { SCRATCH_APERTURE } else { 0 };
@@ -122,6 +122,7 @@ impl Start {
     }
 
     /// Writes the ids of a wave's work-items: lane 0 has the workgroup's work-item `first`, and `active` lanes are on.
+    #[inline(always)]
     fn put_ids(&self, w: &mut Wave, size: [u32; 3], first: u32, active: usize) {
         let ids = &mut w.rows[usize::from(rows::VGPR)..][..self.used];
         ids.fill(Row::ZERO);
@@ -189,6 +190,25 @@ impl Start {
             // In VGPRs.
             EntryValue::WorkitemId(_) => [0; 4],
         }
+    }
+}
+
+/// The vector registers of a wave that begins.
+struct Vectors<'a> {
+    start: &'a Start,
+    w: &'a mut Wave,
+    size: [u32; 3],
+    first: u32,
+    active: usize,
+}
+
+impl Work for Vectors<'_> {
+    type Result = ();
+    #[inline(always)]
+    fn run(self) {
+        let Vectors { start, w, size, first, active } = self;
+        w.clear_registers();
+        start.put_ids(w, size, first, active);
     }
 }
 

@@ -91,8 +91,10 @@ impl Code {
         let mut written = Registers::default();
         insts.iter().for_each(|(_, inst)| self.note_written(&mut written, inst, start.mode));
         let mode = if high_vgprs { builder.msb.bits() } else { builder.index_mode };
+        let is_alone = probes.is_empty() && refusal.is_none() && !insts.iter().any(|(_, inst)| self.meets(inst));
         Ok(Block {
             ops: builder.ops.into_boxed_slice(),
+            is_private: is_alone && taken_pc.is_some(),
             insts: insts.into_boxed_slice(),
             bytes: bytes.into(),
             _probes: probes,
@@ -103,6 +105,8 @@ impl Code {
             executions: AtomicU64::new(0),
             #[cfg(target_arch = "x86_64")]
             native: OnceLock::new(),
+            #[cfg(target_arch = "x86_64")]
+            joined: OnceLock::new(),
         })
     }
 

@@ -177,6 +177,8 @@ pub struct Wave {
     /// Executions of a block that leads to itself which native code may add to the one under way, and those that it has.
     pub may_turn: u32,
     pub turned: u32,
+    /// Native code of two blocks has taken the branch between them.
+    pub skipped: bool,
 }
 
 impl Wave {
@@ -193,6 +195,11 @@ impl Wave {
         std::mem::offset_of!(Wave, may_turn) as i64 - std::mem::offset_of!(Wave, recent) as i64,
         std::mem::offset_of!(Wave, turned) as i64 - std::mem::offset_of!(Wave, recent) as i64,
     ];
+
+    /// The same to [`Wave::skipped`].
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const SKIPPED_BEHIND_RECENT: i64 =
+        std::mem::offset_of!(Wave, skipped) as i64 - std::mem::offset_of!(Wave, recent) as i64;
 
     /// A wave with all registers zero and no memory.
     pub fn new() -> Wave {
@@ -230,6 +237,7 @@ impl Wave {
             finished: 0,
             may_turn: 0,
             turned: 0,
+            skipped: false,
         };
         for code in scalar::FIRST_CONST..=scalar::LAST_CONST {
             wave.s[usize::from(code)] = inline_constant32(code).unwrap_or(0);
@@ -275,6 +283,7 @@ impl Wave {
         (self.has_stored, self.allocated) = (kept.has_stored, kept.allocated);
     }
     /// Zeros in all registers that were written.
+    #[inline(always)]
     pub fn clear_registers(&mut self) {
         for (word, written) in self.written.iter_mut().enumerate() {
             for bit in crate::mem::lanes(std::mem::take(written)) {

@@ -251,6 +251,10 @@ impl Workgroup {
         let (stop, done) = program.run_within(&mut running.wave, &mut running.cursor, budget, most);
         running.instructions += done;
         self.instructions += done;
+        if let Stop::Barrier = stop {
+            running.state = State::AtBarrier;
+            return Ok(Pace::Waits);
+        }
         Ok(match stop {
             Stop::Quantum => Pace::Quantum,
             Stop::Yielded => Pace::Yielded,
@@ -278,6 +282,20 @@ impl Workgroup {
                 return Err(Trouble::Fault { pc, text, workgroup: self.id, wave: number as u32, fault });
             }
         })
+    }
+
+    /// Whether no wave waits, and each that goes on is before a block that is private ([`crate::code::Block::is_private`]).
+    pub fn are_private(&self, program: &Program) -> bool {
+        self.waves.iter().all(|running| match running.state {
+            State::Ready => program.is_private(running.cursor),
+            State::AtBarrier => false,
+            State::Ended => true,
+        })
+    }
+
+    /// A slice in which a wave executes the block that it is before, and the one behind.
+    pub fn two_blocks(&self, program: &Program, number: usize) -> u64 {
+        self.waves.get(number).map_or(1, |running| program.length(running.cursor) + 1)
     }
 
     /// What the engines of all waves have still to do is done.

@@ -10,7 +10,7 @@ use crate::mem::ds_words::Words;
 use crate::mem::flat::{self, Encoded, NO_BASE, NO_ROW};
 use crate::mem::{
     Action, Transfer, action, buffer, ds, ds_lanes, ds_src2, ds_transpose, flat_lanes, gfx1250, global_words, gws,
-    lds_barrier, lookup_cache_control, typed,
+    has_no_effect, lds_barrier, typed,
 };
 use crate::op::{Handler, Kind, Op, OpFlags, Variants};
 use crate::scalar::{IMM, NONE};
@@ -25,8 +25,8 @@ impl Builder {
         if self.tensor(inst)? {
             return Ok(true);
         }
-        if let Some(run) = lookup_cache_control(info.op()) {
-            self.push_handler(run, Op::NOTHING, 1);
+        if has_no_effect(info.op()) {
+            // A coherent memory has its effects already.
         } else if info.flags.contains(Flags::DS) {
             self.ds(inst)?;
         } else if info.flags.intersects(Flags::FLAT | Flags::GLOBAL | Flags::SCRATCH) {

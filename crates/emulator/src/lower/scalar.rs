@@ -7,7 +7,7 @@ use luthier_isa::{Field, Flags, Generation, Inst, Operand};
 use super::{Builder, Ending, code_of, destination_of};
 use crate::mem::atomic::Atomic;
 use crate::mem::flat::Encoded;
-use crate::mem::{Action, lookup_cache_control, smem};
+use crate::mem::{Action, has_no_effect, smem};
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use crate::op::{Flow, Kind, Op};
 use crate::scalar::{self, IMM, IMM2, NONE};
@@ -168,7 +168,10 @@ impl Builder {
 
     fn scalar_memory(&mut self, inst: &Inst) -> Result<Option<Ending>, String> {
         let info = inst.info();
-        let Some(run) = smem::lookup(info.op()).or_else(|| lookup_cache_control(info.op())) else {
+        if has_no_effect(info.op()) {
+            return Ok(Some(Ending::Open));
+        }
+        let Some(run) = smem::lookup(info.op()) else {
             return Err(super::absent(info));
         };
         let mut op = Op { src: [NONE; 3], ..Op::NOTHING };

@@ -33,7 +33,7 @@ pub mod tensor_ops;
 pub mod typed;
 
 use crate::level::{Work, at_best};
-use crate::op::{Flow, Handler, Op};
+use crate::op::{Flow, Op};
 use crate::wave::{Row, Wave};
 
 /// What one lane of a memory instruction transfers.
@@ -184,13 +184,13 @@ pub fn lanes(mut mask: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// For instructions that have nothing to do here: cache control, whose effects a coherent memory has already.
+/// For instructions that have nothing to do here.
 pub fn nothing(_w: &mut Wave, _op: &Op) -> Flow {
     Flow::Next
 }
 
-/// The handler of cache control instructions and the like.
-pub fn lookup_cache_control(op: IsaOp) -> Option<Handler> {
+/// Cache control and the like, which have nothing to do here either: a coherent memory has their effects already.
+pub fn has_no_effect(op: IsaOp) -> bool {
     matches!(
         op,
         IsaOp::BufferWbinvl1
@@ -220,5 +220,4 @@ pub fn lookup_cache_control(op: IsaOp) -> Option<Handler> {
             | IsaOp::SAtcProbe
             | IsaOp::SAtcProbeBuffer
     )
-    .then_some(nothing as Handler)
 }

@@ -42,6 +42,7 @@ use std::sync::{Arc, OnceLock};
 
 use machine::Machine;
 use pages::Pages;
+pub use phase::Skip;
 use phase::{Phase, Terms, What};
 pub use run::Run;
 
@@ -101,11 +102,18 @@ fn machine() -> Option<Machine> {
 
 /// A block's micro-ops with native runs among them.
 pub struct Native {
-    pub ops: Box<[Op]>,
+    pub ops: Arc<[Op]>,
     /// What micro-ops point at.
     #[allow(clippy::vec_box)] // ops point at them
-    _runs: Vec<Box<Run>>,
+    runs: Vec<Box<Run>>,
     bytes: usize,
+}
+
+impl Native {
+    /// Whether the interpreter does a part of it from now on.
+    pub fn is_given_up(&self) -> bool {
+        self.runs.iter().any(|run| run.is_given_up())
+    }
 }
 
 impl Drop for Native {
@@ -118,6 +126,13 @@ impl Drop for Native {
 /// that of a wave that runs it; `loops`: its branch, if it is taken, leads to the block itself.
 pub fn native_block(ops: &[Op], wave64: bool, mode: Mode, loops: bool) -> Option<Native> {
     native_on(machine()?, ops, wave64, mode, loops)
+}
+
+/// The same of two blocks' micro-ops in a row, the first one's last one being a branch that leads past some of the second one's;
+/// none unless one run has the branch and where it leads. [`Wave::skipped`](crate::wave::Wave::skipped) says which way it went.
+pub fn native_pair(ops: &[Op], skip: Skip, wave64: bool, mode: Mode) -> Option<Native> {
+    let machine = machine()?;
+    native_with(machine, ops, Terms { skip: Some(skip), ..Terms::new(machine, wave64, mode, false) })
 }
 
 fn native_on(machine: Machine, ops: &[Op], wave64: bool, mode: Mode, loops: bool) -> Option<Native> {
@@ -144,7 +159,8 @@ fn native_with(machine: Machine, ops: &[Op], terms: Terms) -> Option<Native> {
             at = end.max(phase::after_instruction(ops, at));
         }
     }
-    if made.is_empty() {
+    let has_skip = |skip: Skip| made.iter().any(|(run, ..)| skip.within(run).is_some());
+    if made.is_empty() || terms.skip.is_some_and(|skip| !has_skip(skip)) {
         return None;
     }
     let Ok(pages) = Pages::new(&code) else {
@@ -157,6 +173,7 @@ fn native_with(machine: Machine, ops: &[Op], terms: Terms) -> Option<Native> {
     let (mut all, mut runs, mut done) = (Vec::new(), Vec::new(), 0);
     for (Range { start, end }, entries, phases) in made {
         all.extend_from_slice(&ops[done..start]);
+        let terms = Terms { skip: terms.skip.and_then(|skip| skip.within(&(start..end))), ..terms };
         let ops = ops[start..end].into();
         // SAFETY: `emit` has made the code at these offsets of these micro-ops.
         let run = Box::new(unsafe { Run::new(ops, &phases, Arc::clone(&pages), entries, (machine, terms)) });
@@ -165,5 +182,5 @@ fn native_with(machine: Machine, ops: &[Op], terms: Terms) -> Option<Native> {
         done = end;
     }
     all.extend_from_slice(&ops[done..]);
-    Some(Native { ops: all.into(), _runs: runs, bytes })
+    Some(Native { ops: all.into(), runs, bytes })
 }

@@ -23,6 +23,8 @@ pub enum What {
     Scalar(Scalar),
     /// Back to the run's beginning, or out of it.
     Branch(Branch),
+    /// Onwards to the phase that begins at a micro-op of the run, or behind all, past those in between.
+    Skip(Branch, usize),
     /// What the wave has stored is seen by all before what comes next ([`crate::scalar::wait`]).
     Fence,
 }
@@ -43,6 +45,21 @@ pub fn after_instruction(ops: &[Op], at: usize) -> usize {
     ops[at..].iter().position(|op| op.inst != inst).map_or(ops.len(), |more| at + more)
 }
 
+/// A branch onwards among micro-ops: which one it is, and which one comes next if it is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Skip {
+    pub at: usize,
+    pub to: usize,
+}
+
+impl Skip {
+    /// The same among those of a run, if the run has all of it.
+    pub fn within(self, run: &Range<usize>) -> Option<Skip> {
+        let is_inside = run.start <= self.at && self.to <= run.end;
+        is_inside.then(|| Skip { at: self.at - run.start, to: self.to - run.start })
+    }
+}
+
 /// What native code is made for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Terms {
@@ -55,6 +72,8 @@ pub struct Terms {
     pub global: bool,
     /// The last micro-op is a branch to the first one.
     pub loops: bool,
+    /// A branch before the last micro-op, of which native code has all or nothing.
+    pub skip: Option<Skip>,
     /// Lanes of a vector.
     pub lanes: usize,
 }
@@ -63,7 +82,7 @@ impl Terms {
     /// Of waves whose MODE is this one.
     pub fn new(machine: Machine, wave64: bool, mode: Mode, loops: bool) -> Terms {
         let (flushes, lanes) = (mode.flushes32(), machine.lanes() as usize);
-        Terms { wave64, flushes, scatters: machine.wide, global: true, loops, lanes }
+        Terms { wave64, flushes, scatters: machine.wide, global: true, loops, skip: None, lanes }
     }
 
     fn excludes(self, op: &Op) -> bool {
@@ -75,13 +94,27 @@ impl Terms {
 pub fn next_run(ops: &[Op], start: usize, terms: Terms) -> (usize, Vec<Phase>) {
     let (mut phases, mut at) = (Vec::new(), start);
     while at < ops.len() && at - start < LONGEST {
-        let (end, graph) = lanes(ops, at, start + LONGEST, terms);
+        // Where a branch leads to, a phase begins.
+        let border = terms.skip.map(|skip| skip.to).filter(|&to| at < to);
+        let longest = border.unwrap_or(usize::MAX).min(start + LONGEST);
+        let (end, graph) = lanes(ops, at, longest, terms);
         if end > at {
             phases.push(Phase { ops: at - start..end - start, what: What::Lanes(graph) });
             at = end;
         }
+        if border == Some(at) {
+            continue;
+        }
         let Some(op) = ops.get(at) else { break };
         let end = after_instruction(ops, at);
+        if let Some(skip) = terms.skip.filter(|skip| skip.at == at)
+            && end == at + 1
+            && let Some(branch) = forms::branch(op, terms.wave64)
+        {
+            phases.push(Phase { ops: at - start..end - start, what: What::Skip(branch, skip.to - start) });
+            at = end;
+            continue;
+        }
         if terms.loops
             && start == 0
             && end == ops.len()
@@ -97,6 +130,12 @@ pub fn next_run(ops: &[Op], start: usize, terms: Terms) -> (usize, Vec<Phase>) {
             None => break,
         }
         at = end;
+    }
+    if let Some(skip) = terms.skip.filter(|skip| at < skip.to)
+        && let Some(number) = phases.iter().position(|phase| matches!(phase.what, What::Skip(..)))
+    {
+        phases.truncate(number);
+        at = skip.at;
     }
     (at, phases)
 }

@@ -94,6 +94,11 @@ impl Run {
         Op { run, imm: std::ptr::from_ref(self) as u64, inst, ..Op::NOTHING }
     }
 
+    /// Whether the interpreter does it from now on.
+    pub fn is_given_up(&self) -> bool {
+        self.unfinished.load(Relaxed) > MOST_UNFINISHED
+    }
+
     /// Whether the code does for the wave what the interpreter does.
     #[inline(always)]
     fn suits(&self, w: &Wave) -> bool {
@@ -108,10 +113,12 @@ impl Run {
     #[inline(never)]
     fn give_up(&self, w: &mut Wave) -> Flow {
         let make = || native_with(self.machine, &self.ops, Terms { global: false, loops: false, ..self.terms });
-        let Some(rest) = self.rest.get_or_init(|| if self.is_global { make() } else { None }) else {
+        // Of two blocks that were one, each is for itself then.
+        let is_worth_it = self.is_global && self.terms.skip.is_none();
+        let Some(rest) = self.rest.get_or_init(|| if is_worth_it { make() } else { None }) else {
             return self.interpret(w, 0);
         };
-        for op in &rest.ops {
+        for op in &*rest.ops {
             // SAFETY: as in `interpret`; the native code among them is kept by `rest`.
             let flow = unsafe { (op.run)(w, op) };
             if flow != Flow::Next {
@@ -126,13 +133,23 @@ impl Run {
     #[cold]
     #[inline(never)]
     fn interpret(&self, w: &mut Wave, from: usize) -> Flow {
-        for op in &self.ops[from..] {
+        let mut at = from;
+        while let Some(op) = self.ops.get(at) {
             // SAFETY: the builder has checked it.
             let flow = unsafe { (op.run)(w, op) };
-            if flow != Flow::Next {
-                w.stopped = Some(op.inst);
-                return flow;
+            match self.terms.skip.filter(|skip| skip.at == at) {
+                Some(skip) if flow == Flow::Taken => {
+                    (w.skipped, at) = (true, skip.to);
+                    continue;
+                }
+                Some(_) if flow == Flow::Fall => {}
+                _ if flow == Flow::Next => {}
+                _ => {
+                    w.stopped = Some(op.inst);
+                    return flow;
+                }
             }
+            at += 1;
         }
         Flow::Next
     }
@@ -176,7 +193,7 @@ fn run(w: &mut Wave, op: &Op) -> Flow {
     if !run.suits(w) {
         return run.interpret(w, 0);
     }
-    if run.unfinished.load(Relaxed) > MOST_UNFINISHED {
+    if run.is_given_up() {
         return run.give_up(w);
     }
     let entry = if w.exec() == w.all_lanes() { run.full } else { run.partial };

@@ -1,5 +1,6 @@
 //! Native code against the interpreter: rows, masks and scalars are the same, bit for bit, after random runs.
 
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -8,7 +9,8 @@ use luthier_isa::op::Op as IsaOp;
 
 use super::graph::Graph;
 use super::machine::Machine;
-use super::{forms, native_on};
+use super::phase::{Skip, Terms};
+use super::{forms, native_on, native_with};
 use crate::lds::Lds;
 use crate::level::{Level, level};
 use crate::mem::ds_words::Words;
@@ -315,15 +317,45 @@ fn run(w: &mut Wave, ops: &[Op]) {
     }
 }
 
+/// The same where one is a branch onwards, if there is one.
+fn run_past(w: &mut Wave, ops: &[Op], skip: Option<Skip>) {
+    let Some(skip) = skip else { return run(w, ops) };
+    run(w, &ops[..skip.at]);
+    // SAFETY: as in `run`.
+    match unsafe { (ops[skip.at].run)(w, &ops[skip.at]) } {
+        Flow::Taken => w.skipped = true,
+        flow => {
+            assert_eq!(flow, Flow::Fall);
+            run(w, &ops[skip.at + 1..skip.to]);
+        }
+    }
+    run(w, &ops[skip.to..]);
+}
+
 /// Runs both, and says how many micro-ops fewer there are with native code.
 fn compare(machine: Machine, ops: &[Op], wave64: bool, seed: u64, mode: u32, rare: usize) -> usize {
-    let Some(native) = native_on(machine, ops, wave64, Mode(mode), false) else { return 0 };
+    compare_past(machine, ops, None, wave64, seed, mode, rare)
+}
+
+/// The same where one of them is a branch onwards.
+fn compare_past(
+    machine: Machine,
+    ops: &[Op],
+    skip: Option<Skip>,
+    wave64: bool,
+    seed: u64,
+    mode: u32,
+    rare: usize,
+) -> usize {
+    let terms = Terms { skip, ..Terms::new(machine, wave64, Mode(mode), false) };
+    let Some(native) = native_with(machine, ops, terms) else { return 0 };
     let mut random = Random(seed ^ 0x1234_5678);
     let some = u64::from(random.next()) << 32 | u64::from(random.next());
     for exec in [!0, some, 0, 0x8000_0001, 0x00ff_0000_ff00_00ff] {
         let [mut ours, mut theirs] = [0; 2].map(|_| wave(seed, wave64, exec, mode, rare));
         run(&mut ours, &native.ops);
-        run(&mut theirs, ops);
+        run_past(&mut theirs, ops, skip);
+        assert_eq!(ours.skipped, theirs.skipped, "{machine:?} wave64 {wave64} exec {exec:#x} seed {seed}");
         assert_eq!(ours.s[..], theirs.s[..], "scalars: {machine:?} wave64 {wave64} exec {exec:#x} seed {seed}");
         assert!(held(&ours) == held(&theirs), "memory: {machine:?} wave64 {wave64} exec {exec:#x} seed {seed}");
         assert_eq!(ours.has_stored, theirs.has_stored, "{machine:?} wave64 {wave64} exec {exec:#x} seed {seed}");
@@ -372,6 +404,28 @@ fn each_operation_computes_what_the_interpreter_does() {
     }
 }
 
+/// Random instructions with these numbers; one of so many is an access to memory, or a scalar.
+fn instructions(
+    random: &mut Random,
+    (operations, scalar_operations): (&[(IsaOp, ValuOp)], &[IsaOp]),
+    (accesses, scalars): (usize, usize),
+    numbers: Range<u16>,
+    ops: &mut Vec<Op>,
+) {
+    for inst in numbers {
+        if random.below(scalars) == 0 {
+            let operation = random.of(scalar_operations);
+            ops.push(scalar_instruction(random, operation, inst));
+        } else if random.below(accesses) == 0 {
+            let access = random.of(&[lds_access, global_access]);
+            ops.push(access(random, inst));
+        } else {
+            let operation = random.of(operations);
+            instruction(random, operation, inst, ops);
+        }
+    }
+}
+
 #[test]
 fn random_runs_compute_what_the_interpreter_does() {
     let (operations, scalar_operations) = (operations(), scalar_operations());
@@ -383,21 +437,8 @@ fn random_runs_compute_what_the_interpreter_does() {
             let mut random = Random(seed);
             let mut ops = Vec::new();
             let length = 1 + random.below(220);
-            let (accesses, scalars) = (random.of(&[3, 8, 1000]), random.of(&[2, 5, 1000]));
-            for inst in 0..length as u16 {
-                if random.below(scalars) == 0 {
-                    let operation = random.of(&scalar_operations);
-                    ops.push(scalar_instruction(&mut random, operation, inst));
-                    continue;
-                }
-                if random.below(accesses) == 0 {
-                    let access = random.of(&[lds_access, global_access]);
-                    ops.push(access(&mut random, inst));
-                    continue;
-                }
-                let operation = random.of(&operations);
-                instruction(&mut random, operation, inst, &mut ops);
-            }
+            let often = (random.of(&[3, 8, 1000]), random.of(&[2, 5, 1000]));
+            instructions(&mut random, (&operations, &scalar_operations), often, 0..length as u16, &mut ops);
             // Where NaNs are rare, whole runs are native; where they are not, some lanes are.
             let rare = random.of(&[3, 100, 100_000]);
             let mode = random.of(&[HOST, HOST, HOST, HOST | 0x200, 0]);
@@ -405,6 +446,47 @@ fn random_runs_compute_what_the_interpreter_does() {
         }
     }
     assert!(machines().is_empty() || replaced > 1000, "{replaced} micro-ops were saved");
+}
+
+#[test]
+fn random_runs_with_a_branch_onwards_compute_what_the_interpreter_does() {
+    use IsaOp::{SCbranchExecnz, SCbranchExecz, SCbranchScc0, SCbranchScc1, SCbranchVccnz, SCbranchVccz};
+    let (operations, scalar_operations) = (operations(), scalar_operations());
+    let rounds = std::env::var("LUTHIER_NATIVE_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
+    for machine in machines() {
+        let (mut replaced, mut pairs) = (0, 0);
+        for seed in 0..rounds {
+            let mut random = Random(seed ^ 0x5eed);
+            let mut ops = Vec::new();
+            // Parts may be empty but for that between the branch and where it leads.
+            let [before, between, behind] = [random.below(6), 1 + random.below(8), random.below(12)].map(|n| n as u16);
+            let often = (random.of(&[3, 8, 1000]), random.of(&[2, 5, 1000]));
+            let known = (&operations[..], &scalar_operations[..]);
+            instructions(&mut random, known, often, 0..before, &mut ops);
+            let at = ops.len();
+            let operation = random.of(&[
+                SCbranchExecz,
+                SCbranchExecz,
+                SCbranchExecnz,
+                SCbranchScc0,
+                SCbranchScc1,
+                SCbranchVccz,
+                SCbranchVccnz,
+            ]);
+            let run = crate::scalar::lookup(operation).expect("a scalar operation");
+            ops.push(Op { run, kind: Kind::of(operation), inst: before, ..Op::NOTHING });
+            instructions(&mut random, known, often, before + 1..before + 1 + between, &mut ops);
+            let to = ops.len();
+            let first = before + 1 + between;
+            instructions(&mut random, known, often, first..first + behind, &mut ops);
+            let rare = random.of(&[3, 100, 100_000]);
+            let mode = random.of(&[HOST, HOST, HOST, HOST | 0x200, 0]);
+            let saved = compare_past(machine, &ops, Some(Skip { at, to }), seed % 2 == 0, seed, mode, rare);
+            replaced += saved;
+            pairs += usize::from(saved != 0);
+        }
+        assert!(pairs > 60 && replaced > 600, "{replaced} micro-ops were saved, by {pairs} of {rounds}");
+    }
 }
 
 #[test]

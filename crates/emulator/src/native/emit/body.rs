@@ -5,6 +5,7 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use super::super::graph::Graph;
 use super::super::machine::Machine;
 use super::super::nodes::{Place, Value};
+use super::assembler::Jump;
 use super::frame::SLOTS;
 use super::{Assembler, EXEC, Plan, TooLarge};
 use crate::wave::scalar;
@@ -119,6 +120,7 @@ impl<'a> Body<'a> {
             let exec = self.exec();
             self.expand(exec, scalar::EXEC)?;
         }
+        let off = self.lanes_off()?;
         for at in 0..self.graph.nodes.len() {
             if self.plan.live[at] && !self.graph.nodes[at].is_source() {
                 self.node(at)?;
@@ -126,10 +128,30 @@ impl<'a> Body<'a> {
         }
         self.look_for_nans()?;
         self.store()?;
+        if let Some(off) = off {
+            self.asm.land(off);
+        }
         self.put(Instruction::with2(Code::Add_rm64_imm32, Register::RDI, self.machine.bytes()))?;
         self.put(Instruction::with2(Code::Add_rm64_imm32, Register::R10, self.machine.lanes() as i32 / 8))?;
         self.put(Instruction::with1(Code::Dec_rm32, Register::EDX))?;
         self.put(Instruction::with_branch(Code::Jne_rel32_64, top as u64))
+    }
+
+    /// The jump that is taken if no lane is on, where looking takes less than what it saves: accesses to memory are long. (Masks
+    /// are written for lanes that are off, too.)
+    fn lanes_off(&mut self) -> Result<Option<Jump>, TooLarge> {
+        if !self.graph.accesses() || !self.graph.masks.is_empty() {
+            return Ok(None);
+        }
+        if self.machine.wide {
+            self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, EXEC, EXEC))?;
+        } else if self.full {
+            return Ok(None);
+        } else {
+            let exec = self.exec();
+            self.put(Instruction::with2(Code::VEX_Vtestps_ymm_ymmm256, exec, exec))?;
+        }
+        Ok(Some(self.asm.jump(Code::Je_rel32_64)?))
     }
 
     /// Lanes of a mask as words.

@@ -46,14 +46,14 @@ impl Body<'_> {
             let low = self.machine.low(lanes);
             self.put(Instruction::with2(Code::EVEX_Vmovd_rm32_xmm, Register::EAX, low))?;
             self.put(Instruction::with2(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32, one, low))?;
-            self.put(Instruction::with4(compare, Register::K1, lanes, one, DIFFERENT))?;
+            self.put(masked(Instruction::with4(compare, Register::K1, lanes, one, DIFFERENT)))?;
             self.put(Instruction::with3(Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, one, one, steps))?;
-            self.put(Instruction::with4(compare, Register::K2, lanes, one, DIFFERENT))?;
+            self.put(masked(Instruction::with4(compare, Register::K2, lanes, one, DIFFERENT)))?;
             self.put(Instruction::with2(Code::VEX_Kmovw_r32_kr, same, Register::K1))?;
             self.put(Instruction::with2(Code::VEX_Kmovw_r32_kr, near, Register::K2))?;
-            // All lanes on: the carry flag. Where some are off, what they hold is no address.
+            // What the first lane holds is where the others count from, even if it is off; if all are, it is nothing.
             self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, EXEC, EXEC))?;
-            partial = Some(self.asm.jump(Code::Jae_rel32_64)?);
+            partial = Some(self.asm.jump(Code::Je_rel32_64)?);
         } else {
             let other = self.passing(2);
             let (low_one, low_lanes) = (self.machine.low(one), self.machine.low(lanes));
@@ -125,11 +125,20 @@ impl Body<'_> {
         let place = |index, scale| {
             MemoryOperand::with_base_index_scale_displ_size(Register::RCX, index, scale, i64::from(offset), 1)
         };
-        self.put(Instruction::with2(Code::Mov_r32_rm32, Register::EAX, first))?;
+        // A first lane that is off may count from before LDS.
+        self.put(Instruction::with2(Code::Movsxd_r64_rm32, Register::RAX, first))?;
         self.put(Instruction::with2(Code::Cmp_rm32_imm32, how, NEIGHBOURS))?;
         let same = self.asm.jump(Code::Jb_rel32_64)?;
         let apart = self.asm.jump(Code::Ja_rel32_64)?;
-        self.put(Instruction::with2(self.machine.load(), to, place(Register::RAX, 1)))?;
+        let mut near = Instruction::with2(self.machine.load(), to, place(Register::RAX, 1));
+        if self.machine.wide {
+            // Lanes that are off may be outside.
+            near = masked(near, EXEC).map(|mut near| {
+                near.set_zeroing_masking(true);
+                near
+            });
+        }
+        self.put(near)?;
         let near_end = self.asm.jump(Code::Jmp_rel32_64)?;
         self.asm.land(same);
         self.put(Instruction::with2(self.machine.broadcast(), to, place(Register::RAX, 1)))?;

@@ -84,12 +84,12 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
     let has_places = phases.iter().any(|phase| match &phase.what {
         What::Lanes(graph) => !graph.places().is_empty(),
         What::Store(store) => store.space != Space::Lds,
-        What::Scalar(_) | What::Fence | What::Branch(_) => false,
+        What::Scalar(_) | What::Fence | What::Branch(_) | What::Skip(..) => false,
     });
     let changes_exec = phases.iter().any(|phase| match &phase.what {
         What::Scalar(it) => it.writes_exec(),
         What::Lanes(graph) => graph.writes_exec(),
-        What::Store(_) | What::Fence | What::Branch(_) => false,
+        What::Store(_) | What::Fence | What::Branch(_) | What::Skip(..) => false,
     });
     let mut finders = [0; 2];
     for (finder, write) in finders.iter_mut().zip([false, true]).filter(|_| has_places) {
@@ -105,7 +105,12 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
         *entry = asm.at;
         frame.enter(&mut asm)?;
         let top = asm.at;
+        // A branch onwards that has not come to its end.
+        let mut skip = None;
         for (number, phase) in phases.iter().enumerate() {
+            if let Some((jump, _)) = skip.take_if(|&mut (_, to)| to == phase.ops.start) {
+                asm.land(jump);
+            }
             match &phase.what {
                 What::Scalar(it) => {
                     scalar::emit(&mut asm, it)?;
@@ -117,6 +122,10 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
                 }
                 What::Branch(it) => {
                     branch::emit(&mut asm, *it, top, leave)?;
+                    continue;
+                }
+                What::Skip(it, to) => {
+                    skip = Some((branch::skip(&mut asm, *it)?, *to));
                     continue;
                 }
                 What::Lanes(_) | What::Store(_) => {}
@@ -151,8 +160,11 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
                     }
                     .all()?;
                 }
-                What::Scalar(_) | What::Fence | What::Branch(_) => {}
+                What::Scalar(_) | What::Fence | What::Branch(_) | What::Skip(..) => {}
             }
+        }
+        if let Some((jump, _)) = skip {
+            asm.land(jump);
         }
         asm.put(Instruction::with2(Code::Xor_r32_rm32, Register::EAX, Register::EAX))?;
         asm.put(Instruction::with_branch(Code::Jmp_rel32_64, leave as u64))?;

@@ -172,14 +172,18 @@ impl Emitter<'_> {
         self.put(Instruction::with2(self.machine.load(), value, from))?;
         let place =
             |index| MemoryOperand::with_base_index_scale_displ_size(Register::RCX, index, 1, i64::from(offset), 1);
+        // A first lane that is off may count from before LDS.
+        let extend = || Instruction::with2(Code::Movsxd_r64_rm32, Register::RAX, Register::EAX);
         if !self.machine.wide {
             self.put(Instruction::with2(Code::VEX_Vmovd_rm32_xmm, Register::EAX, low))?;
+            self.put(extend())?;
             return self.store_near(place(Register::RAX), value);
         }
         const DIFFERENT: i32 = 4;
         let compare = Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8;
         let steps = self.constant(self.pool.steps);
         self.put(Instruction::with2(Code::EVEX_Vmovd_rm32_xmm, Register::EAX, low))?;
+        self.put(extend())?;
         self.put(Instruction::with2(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32, one, low))?;
         self.put(Instruction::with3(Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, one, one, steps))?;
         self.put(masked(Instruction::with4(compare, Register::K2, address, one, DIFFERENT), EXEC))?;

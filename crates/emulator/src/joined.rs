@@ -1,0 +1,61 @@
+//! Two blocks as one: what a branch leads past, and what comes behind.
+//!
+//! Compilers guard short pieces of code by a branch for waves that have no lane there. The block that ends in such a branch
+//! (*first*) is followed by the guarded piece and what comes behind it (*through*), or by the latter alone (*over*), which is
+//! how *through* ends. Native code of *first* and *through* together, with a jump in it, saves each wave the way from block
+//! to block. It counts as the blocks that it stands for; [`Wave::skipped`](crate::wave::Wave::skipped) says which.
+
+use std::sync::Arc;
+
+use crate::code::Block;
+use crate::mode::Mode;
+use crate::native::{Native, Skip, native_pair};
+use crate::op::Op;
+
+/// Micro-ops of the second block at most: it has native code of its own, too.
+const LONGEST: usize = 256;
+
+/// Native code of a block and the one that follows it.
+pub struct Joined {
+    through: Arc<Block>,
+    pub native: Native,
+}
+
+impl Joined {
+    /// That of a block whose branch, if it is taken, leads to `over`, and else to `through`; none if there is none worth having.
+    pub fn of(first: &Block, through: &Arc<Block>, over: &Block, wave64: bool, mode: Mode) -> Option<Joined> {
+        let is_free = |block: &Block| block._probes.is_empty() && block.refusal.is_none();
+        if !is_free(first) || !is_free(through) || through.ops.len() > LONGEST || first.ops.is_empty() {
+            return None;
+        }
+        let behind = first.insts.len() as u16;
+        let following = through.ops.iter().map(|op| Op { inst: op.inst + behind, ..*op });
+        let ops: Vec<Op> = first.ops.iter().copied().chain(following).collect();
+        let skip = Skip { at: first.ops.len() - 1, to: ops.len() - over.ops.len() };
+        let native = native_pair(&ops, skip, wave64, mode)?;
+        Some(Joined { through: Arc::clone(through), native })
+    }
+
+    /// Whether this is the block behind it.
+    pub fn is_followed_by(&self, through: &Arc<Block>) -> bool {
+        Arc::ptr_eq(&self.through, through)
+    }
+}
+
+/// Whether a block is how another one ends, micro-op by micro-op.
+pub fn ends_with(through: &Block, over: &Block) -> bool {
+    let Some(insts) = through.insts.len().checked_sub(over.insts.len()).filter(|&more| more != 0) else { return false };
+    let Some(ops) = through.ops.len().checked_sub(over.ops.len()) else { return false };
+    let same = |(ours, theirs): (&Op, &Op)| is_same(&Op { inst: theirs.inst + insts as u16, ..*theirs }, ours);
+    through.insts[insts].0 == over.address()
+        && (through.next, through.taken) == (over.next, over.taken)
+        && over.refusal.is_none()
+        && over._probes.is_empty()
+        && through.ops[ops..].iter().zip(&over.ops).all(same)
+}
+
+fn is_same(a: &Op, b: &Op) -> bool {
+    std::ptr::fn_addr_eq(a.run, b.run)
+        && (a.dst, a.src, a.imm, a.imm2) == (b.dst, b.src, b.imm, b.imm2)
+        && (a.sdst, a.ssrc, a.flags, a.inst, a.kind) == (b.sdst, b.ssrc, b.flags, b.inst, b.kind)
+}
