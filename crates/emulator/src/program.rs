@@ -3,11 +3,14 @@
 //! A block's instructions are retired all of them or, if a fault stops the launch, in part. Counting is then one addition
 //! a block.
 
+mod pairs;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use luthier_isa::Inst;
+use pairs::Following;
 
 use crate::code::{Block, Code, Place, Refusal};
 use crate::lower::Limits;
@@ -41,36 +44,6 @@ struct Entry {
     taken: u32,
     next: u32,
     following: Following,
-}
-
-/// Whether a hot block has native code together with the one that follows it ([`crate::joined`]).
-enum Following {
-    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "there is native code for x86-64 only"))]
-    Unknown,
-    Apart,
-    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "there is native code for x86-64 only"))]
-    Joined(Pair),
-}
-
-/// The worker's numbers of the blocks that may follow: `over` if the branch is taken. The other one is longer.
-struct Pair {
-    over: u32,
-    through: u32,
-    longest: u64,
-    /// Those of the block, which it keeps, together with those that follow.
-    ops: Arc<[Op]>,
-}
-
-/// Executions of a block after which its worker looks whether native code of it and the next one is of use.
-const BETWEEN_LOOKS: u64 = 256;
-
-#[cfg(target_arch = "x86_64")]
-fn is_given_up(block: &Block) -> bool {
-    matches!(block.joined.get(), Some(Some(joined)) if joined.native.is_given_up())
-}
-#[cfg(not(target_arch = "x86_64"))]
-fn is_given_up(_block: &Block) -> bool {
-    false
 }
 
 /// How a worker runs a block: the micro-ops as they were translated, or with native code, as far as there is some.
@@ -233,6 +206,20 @@ pub enum Cursor {
     Block(u32),
 }
 
+/// Executes micro-ops up to the first that does not go on to the next one, which says what follows; and its instruction.
+#[inline(always)]
+fn execute(w: &mut Wave, ops: &[Op]) -> (Flow, u16) {
+    let mut flow = Flow::Fall;
+    for op in ops {
+        // SAFETY: the handler was selected for this processor and the op's rows were checked when the builder made it.
+        flow = unsafe { (op.run)(w, op) };
+        if flow != Flow::Next {
+            return (flow, w.stopped.take().unwrap_or(op.inst));
+        }
+    }
+    (flow, 0)
+}
+
 impl Program {
     pub fn new(code: Arc<Code>, epoch: u64) -> Program {
         let (blocks, by_place, written) = (Vec::new(), HashMap::new(), Registers::default());
@@ -289,130 +276,132 @@ impl Program {
                 }
             }
             if entry.tier == Tier::Native {
-                match entry.following {
-                    Following::Unknown => self.join(w, at),
-                    Following::Joined(_) if entry.count % BETWEEN_LOOKS == 0 && is_given_up(&entry.block) => {
-                        entry.following = Following::Apart;
-                    }
-                    _ => {}
-                }
+                self.look_ahead(w, at);
             }
-            let mut entry = &mut self.blocks[at as usize];
-            let (mut block, mut length) = (&*entry.block, entry.length);
+            let entry = &mut self.blocks[at as usize];
+            let length = entry.length;
             done += length;
             // Where the loop here would go on with the next block.
             let pair = match &entry.following {
                 Following::Joined(pair) => Some(pair).filter(|pair| {
-                    entry.tier == Tier::Native && done < budget && pair.longest <= most - done && !self.has_halts
+                    entry.tier == Tier::Native && done < budget && pair.ways.longest <= most - done && !self.has_halts
                 }),
                 _ => None,
             };
+            let ways = pair.map(|pair| pair.ways);
             let turns = entry.loops && entry.tier == Tier::Native;
             if turns {
                 // As often as the loop here would come to it again.
                 let within = budget.saturating_sub(done).div_ceil(length).min((most - done) / length);
                 w.may_turn = u32::try_from(within).unwrap_or(u32::MAX);
             }
-            let mut flow = Flow::Fall;
-            let mut stopped = 0;
-            for op in pair.map_or_else(|| entry.tier.ops(block), |pair| &pair.ops) {
-                // SAFETY: the handler was selected for this processor and the op's rows were checked when the
-                // builder made it.
-                flow = unsafe { (op.run)(w, op) };
-                if flow != Flow::Next {
-                    stopped = w.stopped.take().unwrap_or(op.inst);
-                    break;
-                }
-            }
+            let (flow, mut stopped) = execute(w, pair.map_or_else(|| entry.tier.ops(&entry.block), |pair| &pair.ops));
             if turns {
                 let more = u64::from(std::mem::take(&mut w.turned));
                 entry.count += more;
                 done += more * length;
             }
-            if let Some(pair) = pair
+            if let Some(ways) = ways
                 && (flow != Flow::Fault || u64::from(stopped) >= length)
             {
-                let (skipped, first) = (std::mem::take(&mut w.skipped), length);
-                let whole = pair.longest;
-                at = if skipped { pair.over } else { pair.through };
-                entry = &mut self.blocks[at as usize];
-                entry.count += 1;
-                (block, length) = (&*entry.block, entry.length);
-                done += length;
-                // Of the longer one's instructions, the other one has the last.
-                let before = first + if skipped { whole - length } else { 0 };
-                stopped = stopped.saturating_sub(before as u16);
+                let more;
+                (at, more, stopped) = self.second(w, ways, length, stopped);
+                done += more;
             }
-            // The usual ways, one after the other: which of several a jump by a table takes, the host's processor guesses worse.
-            if flow == Flow::Taken && entry.taken != UNKNOWN {
-                at = entry.taken;
-                continue;
-            }
-            if matches!(flow, Flow::Next | Flow::Fall) && entry.next != UNKNOWN {
-                at = entry.next;
-                continue;
-            }
+            let entry = &self.blocks[at as usize];
             if flow == Flow::Barrier && entry.next != UNKNOWN {
                 *cursor = Cursor::Block(entry.next);
                 return (Stop::Barrier, done);
             }
-            let next = match flow {
-                Flow::Next | Flow::Fall | Flow::Yield | Flow::Barrier => {
-                    let place = block.next;
-                    if entry.next == UNKNOWN {
-                        match self.block_at(w, place) {
-                            Ok(next) => self.blocks[at as usize].next = next,
-                            Err(refusal) if matches!(flow, Flow::Next | Flow::Fall) => return (refusal.into(), done),
-                            // Where the wave waits there is no fault yet.
-                            Err(_) => {}
-                        }
-                    }
-                    let next = self.blocks[at as usize].next;
-                    let after = if next == UNKNOWN { Cursor::Place(place) } else { Cursor::Block(next) };
-                    match flow {
-                        Flow::Yield => {
-                            *cursor = after;
-                            return (Stop::Yielded, done);
-                        }
-                        Flow::Barrier => {
-                            *cursor = after;
-                            return (Stop::Barrier, done);
-                        }
-                        _ => next,
-                    }
-                }
-                Flow::Taken => {
-                    let place = block.taken.unwrap_or(Place { pc: 0, ..block.next });
+            match self.follow(w, cursor, at, flow, stopped, done) {
+                Ok(next) => at = next,
+                Err(stopped) => return stopped,
+            }
+        }
+    }
+
+    /// The block that a wave comes to behind another one, or why it stops there, with the instructions that it has done.
+    #[inline(always)]
+    fn follow(
+        &mut self,
+        w: &mut Wave,
+        cursor: &mut Cursor,
+        at: u32,
+        flow: Flow,
+        stopped: u16,
+        done: u64,
+    ) -> Result<u32, (Stop, u64)> {
+        // The usual ways, one after the other: which of several a jump by a table takes, the host's processor guesses worse.
+        let entry = &self.blocks[at as usize];
+        if flow == Flow::Taken && entry.taken != UNKNOWN {
+            return Ok(entry.taken);
+        }
+        if matches!(flow, Flow::Next | Flow::Fall) && entry.next != UNKNOWN {
+            return Ok(entry.next);
+        }
+        self.leave(w, cursor, at, flow, stopped, done)
+    }
+
+    /// The same where it is not known yet, or no other block.
+    #[inline(never)]
+    fn leave(
+        &mut self,
+        w: &mut Wave,
+        cursor: &mut Cursor,
+        at: u32,
+        flow: Flow,
+        stopped: u16,
+        done: u64,
+    ) -> Result<u32, (Stop, u64)> {
+        let Entry { block, next, length, .. } = &self.blocks[at as usize];
+        match flow {
+            Flow::Next | Flow::Fall | Flow::Yield | Flow::Barrier => {
+                let (place, mut next) = (block.next, *next);
+                if next == UNKNOWN {
                     match self.block_at(w, place) {
-                        Ok(next) => {
-                            self.blocks[at as usize].taken = next;
-                            next
-                        }
-                        Err(refusal) => return (refusal.into(), done),
+                        Ok(found) => next = found,
+                        Err(refusal) if matches!(flow, Flow::Next | Flow::Fall) => return Err((refusal.into(), done)),
+                        // Where the wave waits there is no fault yet.
+                        Err(_) => {}
                     }
+                    self.blocks[at as usize].next = next;
                 }
-                Flow::Jump => {
-                    let place = Place { pc: w.pc, ..block.next };
-                    match self.block_at(w, place) {
-                        Ok(next) => next,
-                        Err(refusal) => return (refusal.into(), done),
+                let after = if next == UNKNOWN { Cursor::Place(place) } else { Cursor::Block(next) };
+                match flow {
+                    Flow::Yield => {
+                        *cursor = after;
+                        Err((Stop::Yielded, done))
                     }
+                    Flow::Barrier => {
+                        *cursor = after;
+                        Err((Stop::Barrier, done))
+                    }
+                    _ => Ok(next),
                 }
-                Flow::End => {
-                    // Where it has ended, however far it ran at a time.
-                    let ended = block.insts.last().map_or(0, |(pc, _)| *pc);
-                    *cursor = Cursor::Place(Place { pc: ended, ..block.next });
-                    return (Stop::End, done);
-                }
-                Flow::Fault => {
-                    let at = usize::from(stopped).min(block.insts.len() - 1);
-                    let (pc, inst) = &block.insts[at];
-                    done -= length - at as u64;
-                    let refusal = if w.fault.is_none() { block.refusal.clone() } else { None };
-                    return (Stop::Fault { pc: *pc, text: inst.to_string(), refusal }, done);
-                }
-            };
-            at = next;
+            }
+            Flow::Taken => {
+                let place = block.taken.unwrap_or(Place { pc: 0, ..block.next });
+                let next = self.block_at(w, place).map_err(|refusal| (refusal.into(), done))?;
+                self.blocks[at as usize].taken = next;
+                Ok(next)
+            }
+            Flow::Jump => {
+                let place = Place { pc: w.pc, ..block.next };
+                self.block_at(w, place).map_err(|refusal| (refusal.into(), done))
+            }
+            Flow::End => {
+                // Where it has ended, however far it ran at a time.
+                let ended = block.insts.last().map_or(0, |(pc, _)| *pc);
+                *cursor = Cursor::Place(Place { pc: ended, ..block.next });
+                Err((Stop::End, done))
+            }
+            Flow::Fault => {
+                let at = usize::from(stopped).min(block.insts.len() - 1);
+                let (pc, inst) = &block.insts[at];
+                let done = done - (length - at as u64);
+                let refusal = if w.fault.is_none() { block.refusal.clone() } else { None };
+                Err((Stop::Fault { pc: *pc, text: inst.to_string(), refusal }, done))
+            }
         }
     }
 
@@ -453,34 +442,6 @@ impl Program {
         });
         self.by_place.insert(place, at);
         Ok(at)
-    }
-
-    /// What is known at first of what follows a block.
-    fn unjoined(&self) -> Following {
-        #[cfg(target_arch = "x86_64")]
-        if !self.code.is_apart() {
-            return Following::Unknown;
-        }
-        Following::Apart
-    }
-
-    /// Finds out whether a block has native code together with what follows it.
-    #[cold]
-    fn join(&mut self, w: &Wave, at: u32) {
-        self.blocks[at as usize].following = Following::Apart;
-        #[cfg(target_arch = "x86_64")]
-        if let Some([taken, next]) = self.blocks[at as usize].block.ways()
-            && let (Ok(over), Ok(through)) = (self.block_at(w, taken), self.block_at(w, next))
-        {
-            let [first, after, rest] = [at, through, over].map(|n| &self.blocks[n as usize]);
-            let joined = self.code.joined(&first.block, &after.block, &rest.block, w.mode);
-            if let Some(joined) = joined.filter(|joined| !joined.native.is_given_up()) {
-                let (longest, ops) = (after.length, Arc::clone(&joined.native.ops));
-                self.blocks[at as usize].following = Following::Joined(Pair { over, through, longest, ops });
-            }
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = w;
     }
 
     /// Where waves halt from now on.

@@ -255,10 +255,18 @@ impl Worker<'_> {
             if !usual {
                 self.turns.begin(group.waves.len());
             }
-            for n in 0..group.waves.len() {
+            if pairs {
+                let before = group.instructions;
+                group.advance_by_two(self.program)?;
+                self.unasked += group.instructions - before;
+                if !self.may_go_on(group)? {
+                    return Ok(Progress::Running);
+                }
+            }
+            let waves = if pairs { 0 } else { group.waves.len() };
+            for n in 0..waves {
                 let next = if usual { Some((n, slice)) } else { self.turns.next(n, slice) };
                 let Some((number, slice)) = next else { continue };
-                let slice = if pairs { group.two_blocks(self.program, number) } else { slice };
                 let before = group.instructions;
                 let left = self.shared.watchdog.instructions.saturating_sub(before).max(1);
                 if together > 0 {
@@ -268,13 +276,8 @@ impl Worker<'_> {
                     group.advance(self.program, number, slice.min(left))?;
                 }
                 self.unasked += group.instructions - before;
-                if self.unasked >= BETWEEN_QUESTIONS {
-                    if let Some(time) = self.shared.watchdog.is_late() {
-                        return Err(self.give_up(group, Some(time)));
-                    }
-                    if !self.goes_on() {
-                        return Ok(Progress::Running);
-                    }
+                if !self.may_go_on(group)? {
+                    return Ok(Progress::Running);
                 }
             }
             let all_wait = !group.has_ready_waves();
@@ -294,6 +297,18 @@ impl Worker<'_> {
 
     fn give_up(&self, group: &Workgroup, time: Option<Duration>) -> Trouble {
         Trouble::Watchdog { instructions: group.instructions, time, places: group.places(self.program) }
+    }
+
+    /// Whether the launch is to go on, if it is time to ask.
+    #[inline(always)]
+    fn may_go_on(&mut self, group: &Workgroup) -> Result<bool, Trouble> {
+        if self.unasked < BETWEEN_QUESTIONS {
+            return Ok(true);
+        }
+        match self.shared.watchdog.is_late() {
+            Some(time) => Err(self.give_up(group, Some(time))),
+            None => Ok(self.goes_on()),
+        }
     }
 
     /// Whether the launch is to go on.

@@ -255,6 +255,35 @@ impl Workgroup {
             running.state = State::AtBarrier;
             return Ok(Pace::Waits);
         }
+        self.stopped(program, number, stop)
+    }
+
+    /// Lets each wave that can go on do the block that it is before and the one behind it.
+    pub fn advance_by_two(&mut self, program: &mut Program) -> Result<(), Trouble> {
+        for number in 0..self.waves.len() {
+            let running = &mut self.waves[number];
+            if running.state != State::Ready {
+                continue;
+            }
+            let Some((stop, done)) = program.run_pair(&mut running.wave, &mut running.cursor) else {
+                let slice = program.length(running.cursor) + 1;
+                self.advance_within(program, number, slice, u64::MAX)?;
+                continue;
+            };
+            running.instructions += done;
+            self.instructions += done;
+            match stop {
+                Stop::Barrier => running.state = State::AtBarrier,
+                Stop::Quantum => {}
+                stop => drop(self.stopped(program, number, stop)?),
+            }
+        }
+        Ok(())
+    }
+
+    /// What becomes of a wave that has stopped.
+    fn stopped(&mut self, program: &Program, number: usize, stop: Stop) -> Result<Pace, Trouble> {
+        let running = &mut self.waves[number];
         Ok(match stop {
             Stop::Quantum => Pace::Quantum,
             Stop::Yielded => Pace::Yielded,
@@ -291,11 +320,6 @@ impl Workgroup {
             State::AtBarrier => false,
             State::Ended => true,
         })
-    }
-
-    /// A slice in which a wave executes the block that it is before, and the one behind.
-    pub fn two_blocks(&self, program: &Program, number: usize) -> u64 {
-        self.waves.get(number).map_or(1, |running| program.length(running.cursor) + 1)
     }
 
     /// What the engines of all waves have still to do is done.

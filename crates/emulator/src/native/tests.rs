@@ -577,6 +577,39 @@ fn regular_accesses_are_done_without_the_interpreter() {
 }
 
 #[test]
+fn lanes_of_lds_may_count_from_one_that_is_off_before_it_begins() {
+    for (machine, wave64) in machines().iter().flat_map(|&machine| [(machine, true), (machine, false)]) {
+        let access = |action, dst, data, offset, inst| {
+            let (run, imm2) = (Variants::of::<Words<false>>().select(), Encoded::new(action, 1).0);
+            let src = [20, data, 0];
+            Op { run, kind: Words::<false>::KIND, dst, src, imm: offset, imm2, inst, ..Op::NOTHING }
+        };
+        let (load, store) = (Action::Load(Transfer::Words), Action::Store(Transfer::Words));
+        let ops =
+            [access(load, 1, 0, 8, 0), access(load, 2, 0, 0, 1), access(store, 0, 3, 4, 2), access(store, 0, 4, 0, 3)];
+        let native = native_on(machine, &ops, wave64, Mode(HOST), false).expect("a run of four");
+        assert_eq!(native.ops.len(), 1);
+        for (first, exec) in [(-4i32, !1), (-20, !0x1f), (-60, 1 << 15), (-28, 0xff80), (LDS as i32 - 16, 3), (8, 0)] {
+            let mut waves = [0; 2].map(|_| wave(1, wave64, exec, HOST, 100));
+            for w in &mut waves {
+                // Behind the first vectors the lanes begin anew.
+                *w.row_mut(20) = Row(std::array::from_fn(|lane| match lane {
+                    0..16 => first.wrapping_add(4 * lane as i32) as u32,
+                    _ => 4 * lane as u32,
+                }));
+            }
+            let [ours, theirs] = &mut waves;
+            run(ours, &native.ops);
+            run(theirs, &ops);
+            let about = format!("{machine:?} wave64 {wave64} first {first} exec {exec:#x}");
+            assert!(held(ours) == held(theirs), "memory: {about}");
+            assert!(ours.row(1).0 == theirs.row(1).0 && ours.row(2).0 == theirs.row(2).0, "{about}");
+            assert_eq!(ours.finished, 1, "{about}");
+        }
+    }
+}
+
+#[test]
 fn each_scalar_operation_computes_what_the_interpreter_does() {
     for (machine, wave64) in machines().iter().flat_map(|&machine| [(machine, true), (machine, false)]) {
         for (number, operation) in scalar_operations().into_iter().enumerate() {

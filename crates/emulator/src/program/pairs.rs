@@ -1,0 +1,136 @@
+//! Blocks that are run together with the one that follows them ([`crate::joined`]).
+
+use std::sync::Arc;
+
+use super::{Cursor, Program, Stop, Tier, UNKNOWN, execute};
+use crate::code::Block;
+use crate::op::{Flow, Op};
+use crate::wave::Wave;
+
+/// Whether a hot block has native code together with the one that follows it.
+pub(super) enum Following {
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "there is native code for x86-64 only"))]
+    Unknown,
+    Apart,
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "there is native code for x86-64 only"))]
+    Joined(Pair),
+}
+
+pub(super) struct Pair {
+    pub ways: Ways,
+    /// Micro-ops of the block, which keeps what they point at, together with those that follow.
+    pub ops: Arc<[Op]>,
+}
+
+/// The worker's numbers of the blocks that may follow: `over` if the branch is taken, which is how `through` ends.
+#[derive(Clone, Copy)]
+pub(super) struct Ways {
+    over: u32,
+    through: u32,
+    /// Instructions of `through`.
+    pub longest: u64,
+}
+
+/// Executions of a block after which its worker looks whether native code of it and the next one is of use.
+const BETWEEN_LOOKS: u64 = 256;
+
+#[cfg(target_arch = "x86_64")]
+fn is_given_up(block: &Block) -> bool {
+    matches!(block.joined.get(), Some(Some(joined)) if joined.native.is_given_up())
+}
+#[cfg(not(target_arch = "x86_64"))]
+fn is_given_up(_block: &Block) -> bool {
+    false
+}
+
+impl Program {
+    /// What is known at first of what follows a block.
+    pub(super) fn unjoined(&self) -> Following {
+        #[cfg(target_arch = "x86_64")]
+        if !self.code.is_apart() {
+            return Following::Unknown;
+        }
+        Following::Apart
+    }
+
+    /// Sees to what is known of what follows a block that is native, if it is time to.
+    #[inline(always)]
+    pub(super) fn look_ahead(&mut self, w: &Wave, at: u32) {
+        let entry = &mut self.blocks[at as usize];
+        match entry.following {
+            Following::Unknown => self.join(w, at),
+            Following::Joined(_) if entry.count.is_multiple_of(BETWEEN_LOOKS) && is_given_up(&entry.block) => {
+                entry.following = Following::Apart;
+            }
+            _ => {}
+        }
+    }
+
+    /// Finds out whether a block has native code together with what follows it.
+    #[cold]
+    fn join(&mut self, w: &Wave, at: u32) {
+        self.blocks[at as usize].following = Following::Apart;
+        #[cfg(target_arch = "x86_64")]
+        if let Some([taken, next]) = self.blocks[at as usize].block.ways()
+            && let (Ok(over), Ok(through)) = (self.block_at(w, taken), self.block_at(w, next))
+        {
+            let [first, after, rest] = [at, through, over].map(|n| &self.blocks[n as usize]);
+            let joined = self.code.joined(&first.block, &after.block, &rest.block, w.mode);
+            if let Some(joined) = joined.filter(|joined| !joined.native.is_given_up()) {
+                let ways = Ways { over, through, longest: after.length };
+                let ops = Arc::clone(&joined.native.ops);
+                self.blocks[at as usize].following = Following::Joined(Pair { ways, ops });
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = w;
+    }
+
+    /// Counts the second block of a pair whose first one has `first` instructions: which it was, its instructions, and, in it,
+    /// the instruction that has this number in both.
+    #[inline(always)]
+    pub(super) fn second(&mut self, w: &mut Wave, ways: Ways, first: u64, inst: u16) -> (u32, u64, u16) {
+        let skipped = std::mem::take(&mut w.skipped);
+        let at = if skipped { ways.over } else { ways.through };
+        let entry = &mut self.blocks[at as usize];
+        entry.count += 1;
+        let before = first + if skipped { ways.longest - entry.length } else { 0 };
+        (at, entry.length, inst.saturating_sub(before as u16))
+    }
+
+    /// Has a wave go on through the block that it is before and the next one, where both are native together; as
+    /// [`Program::run_within`] for so many instructions. `None`: it is something else, and nothing was done.
+    #[inline(always)]
+    pub fn run_pair(&mut self, w: &mut Wave, cursor: &mut Cursor) -> Option<(Stop, u64)> {
+        let Cursor::Block(at) = *cursor else { return None };
+        let entry = &mut self.blocks[at as usize];
+        let Following::Joined(pair) = &entry.following else { return None };
+        let count = entry.count + 1;
+        let is_usual = entry.tier == Tier::Native && count < entry.hot && !count.is_multiple_of(BETWEEN_LOOKS);
+        if !is_usual || self.has_halts {
+            return None;
+        }
+        entry.count = count;
+        let (ways, first) = (pair.ways, entry.length);
+        let (flow, stopped) = execute(w, &pair.ops);
+        let (at, done, stopped) = match flow {
+            Flow::Fault if u64::from(stopped) < first => (at, first, stopped),
+            _ => {
+                let (at, length, stopped) = self.second(w, ways, first, stopped);
+                (at, first + length, stopped)
+            }
+        };
+        let entry = &self.blocks[at as usize];
+        if flow == Flow::Barrier && entry.next != UNKNOWN {
+            *cursor = Cursor::Block(entry.next);
+            return Some((Stop::Barrier, done));
+        }
+        Some(match self.follow(w, cursor, at, flow, stopped, done) {
+            Ok(next) => {
+                *cursor = Cursor::Block(next);
+                (Stop::Quantum, done)
+            }
+            Err(stopped) => stopped,
+        })
+    }
+}
