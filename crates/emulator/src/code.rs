@@ -235,6 +235,12 @@ impl Block {
         self.taken.filter(|_| self.insts.last().is_some_and(depends)).map(|taken| [taken, self.next])
     }
 
+    /// Where its last instruction is.
+    #[inline]
+    pub fn last(&self) -> Place {
+        Place { pc: self.insts.last().map_or(0, |(pc, _)| *pc), ..self.next }
+    }
+
     /// Where it starts.
     pub fn address(&self) -> u64 {
         self.insts.first().map_or(0, |(pc, _)| *pc)

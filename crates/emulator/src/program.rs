@@ -313,6 +313,10 @@ impl Program {
                 *cursor = Cursor::Block(entry.next);
                 return (Stop::Barrier, done);
             }
+            if flow == Flow::End {
+                *cursor = Cursor::Place(entry.block.last());
+                return (Stop::End, done);
+            }
             match self.follow(w, cursor, at, flow, stopped, done) {
                 Ok(next) => at = next,
                 Err(stopped) => return stopped,
@@ -391,8 +395,7 @@ impl Program {
             }
             Flow::End => {
                 // Where it has ended, however far it ran at a time.
-                let ended = block.insts.last().map_or(0, |(pc, _)| *pc);
-                *cursor = Cursor::Place(Place { pc: ended, ..block.next });
+                *cursor = Cursor::Place(block.last());
                 Err((Stop::End, done))
             }
             Flow::Fault => {

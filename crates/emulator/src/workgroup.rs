@@ -251,11 +251,15 @@ impl Workgroup {
         let (stop, done) = program.run_within(&mut running.wave, &mut running.cursor, budget, most);
         running.instructions += done;
         self.instructions += done;
-        if let Stop::Barrier = stop {
-            running.state = State::AtBarrier;
-            return Ok(Pace::Waits);
+        // The usual ones first.
+        match stop {
+            Stop::Quantum => Ok(Pace::Quantum),
+            Stop::Barrier => {
+                running.state = State::AtBarrier;
+                Ok(Pace::Waits)
+            }
+            stop => self.stopped(program, number, stop),
         }
-        self.stopped(program, number, stop)
     }
 
     /// Lets each wave that can go on do the block that it is before and the one behind it.
@@ -282,6 +286,7 @@ impl Workgroup {
     }
 
     /// What becomes of a wave that has stopped.
+    #[inline(always)]
     fn stopped(&mut self, program: &Program, number: usize, stop: Stop) -> Result<Pace, Trouble> {
         let running = &mut self.waves[number];
         Ok(match stop {
