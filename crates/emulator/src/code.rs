@@ -26,8 +26,9 @@ use crate::memory::Memory;
 use crate::native::{Native, native_block};
 use crate::op::Op;
 use crate::probe::{Probe, Probing};
+use crate::registers::Registers;
 use crate::strict::Looks;
-use crate::wave::{Registers, Wave};
+use crate::wave::Wave;
 use crate::weak::mark::Mark;
 
 /// Instructions of one block at most.

@@ -1,8 +1,10 @@
 //! Rows in which each lane has what another lane had: what DPP, `ds_bpermute`, `ds_swizzle` and `v_permlane*` share.
 
+use luthier_isa::op::Op as IsaOp;
+
 use crate::level::{Level, level};
 use crate::masks::blend;
-use crate::wave::Row;
+use crate::registers::Row;
 
 /// What each lane reads: the lane in the low six bits.
 pub type Sources = Row;
@@ -53,6 +55,45 @@ pub fn reading(from: &Sources, readable: u64) -> u64 {
         return unsafe { reading_avx512(from, readable) };
     }
     (0..64).fold(0, |mask, i| mask | (readable >> (from.0[i] & 63) & 1) << i)
+}
+
+/// Which lane of its group a lane reads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Within {
+    Broadcast,
+    Up,
+    Down,
+    Xor,
+}
+
+impl Within {
+    pub fn of(op: IsaOp) -> Option<Within> {
+        Some(match op {
+            IsaOp::VPermlaneBcastB32 => Within::Broadcast,
+            IsaOp::VPermlaneUpB32 => Within::Up,
+            IsaOp::VPermlaneDownB32 => Within::Down,
+            IsaOp::VPermlaneXorB32 => Within::Xor,
+            _ => return None,
+        })
+    }
+    /// The lane that `lane` reads, given the second source and the group's width.
+    pub fn source(self, lane: usize, by: u32, width: u32) -> usize {
+        let (own, width) = (lane as u32, width.max(1));
+        let (first, at) = (own & !(width - 1), own & (width - 1));
+        let from = match self {
+            Within::Broadcast => Some(first + (by & 63 & (width - 1))),
+            Within::Up => at.checked_sub(by).map(|at| first + at),
+            Within::Down => at.checked_add(by).filter(|&at| at < width).map(|at| first + at),
+            // Lower groups are in reach.
+            Within::Xor => Some(own ^ by).filter(|&from| by < 32 && from < first + width),
+        };
+        from.unwrap_or(own) as usize
+    }
+}
+
+/// A group's width from a scalar, whose low six bits count.
+pub fn group_width(scalar: u32) -> Option<u32> {
+    Some(scalar & 63).filter(|width| width.is_power_of_two())
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -11,19 +11,19 @@ use luthier_loader::{CodeObject, LinkError, LoadOptions, MockLoader, OriginMap};
 
 use crate::buffer::Buffer;
 use crate::code::{Code, CodeCache, Key};
-use crate::error::{EmuError, line_of};
+use crate::error::EmuError;
 use crate::facts::devices_for;
 use crate::gws::Gws;
 use crate::hostcall::{Output, Printed, heap};
 use crate::memory::{Host, Memory};
+use crate::outcome::{Trouble, trouble_at};
 use crate::poison::Poison;
 use crate::pool::{Home, pool};
 use crate::probe::Probing;
 use crate::report::SourceFrame;
-use crate::sched::Spare;
 use crate::source::Sources;
+use crate::spare::Spare;
 use crate::watchdog::Watchdog;
-use crate::workgroup::{Trouble, Waiting};
 
 /// How a device behaves.
 #[derive(Clone, Debug)]
@@ -94,55 +94,6 @@ impl Module {
         let words = self.origins.as_ref()?.original_words(address.wrapping_sub(self.base))?;
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         Inst::decode(stands.info().mode, &bytes).ok()
-    }
-}
-
-/// Why a launch of a kernel was stopped; `place` is what people call an address.
-pub(crate) fn trouble_at(
-    kernel: &str,
-    trouble: Trouble,
-    place: impl Fn(u64) -> u64,
-    frames: impl Fn(u64) -> Vec<SourceFrame>,
-) -> EmuError {
-    let kernel = kernel.to_owned();
-    match trouble {
-        Trouble::Fault { pc, text, workgroup, wave, fault } => EmuError::Fault {
-            kernel: kernel.into(),
-            pc: place(pc),
-            text: text.into(),
-            workgroup,
-            wave,
-            lane: fault.lane,
-            address: fault.address,
-            message: fault.message.into(),
-            kind: fault.kind,
-            frames: frames(pc).into(),
-        },
-        Trouble::Deadlock { workgroup, waits, to_come } => {
-            let at = |pc: u64| format!("{:#x}", place(pc));
-            let line = |w: Waiting| format!("{}{}{}", w.what, w.at.map(at).unwrap_or_default(), w.why);
-            let mut waits = waits.into_iter().map(line).collect::<Vec<_>>().join("; ");
-            if to_come != 0 {
-                waits += &format!("; {to_come} workgroups have not begun: a cooperative launch has all under way");
-            }
-            EmuError::Deadlock { kernel, workgroup, waits }
-        }
-        Trouble::Watchdog { instructions, time, places } => {
-            let one = |(pc, text, waves): (u64, String, usize)| {
-                let line = line_of(&frames(pc));
-                let waves = if waves == 1 { "1 wave".to_owned() } else { format!("{waves} waves") };
-                format!("{waves} at {:#x}: {text}{line}", place(pc))
-            };
-            let places = places.into_iter().map(one).collect::<Vec<_>>().join("; ");
-            let limit = match time {
-                Some(time) => format!(
-                    "{:.1} s (the device's time limit), in which one workgroup has run {instructions} instructions",
-                    time.as_secs_f64()
-                ),
-                None => format!("{instructions} instructions of one workgroup (the device's watchdog)"),
-            };
-            EmuError::Watchdog { kernel, instructions, limit, places }
-        }
     }
 }
 

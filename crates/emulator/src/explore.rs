@@ -18,10 +18,11 @@ use std::collections::BTreeMap;
 use crate::choose::WaveId;
 use crate::error::EmuError;
 use crate::observe::{MemoryEvent, Space};
+use crate::outcome::Trouble;
 use crate::report::{Finding, FindingKind};
 use crate::schedule::{Pct, Schedule};
 use crate::stage::{Stage, StaleRead};
-use crate::workgroup::{Pace, Trouble};
+use crate::workgroup::Pace;
 
 /// Which schedules are tried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -6,8 +6,8 @@ use luthier_isa::{Generation, Mode, Target, Wave};
 use luthier_loader::{KernelDescriptor, TargetId, descriptor};
 
 use crate::lower::Limits;
-use crate::wave::rows;
-use crate::wave::scalar;
+use crate::registers::rows;
+use crate::registers::scalar;
 
 /// The processors that the device can be.
 pub const TARGETS: [Target; 33] = [

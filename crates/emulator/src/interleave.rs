@@ -13,11 +13,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use crate::attention::Attention;
 use crate::choose::{Chooser, WaveId};
+use crate::outcome::Outcome;
+use crate::outcome::Trouble;
 use crate::program::{Cursor, Program};
-use crate::sched::Outcome;
 use crate::shared::{Shared, Slots};
 use crate::wave::Wave;
-use crate::workgroup::{KeptGroup, Pace, Progress, State, Trouble, Workgroup};
+use crate::workgroup::{KeptGroup, Pace, Progress, State, Workgroup};
 
 /// Instructions of a turn where no choices matter.
 const SLICE: u64 = 20_000;

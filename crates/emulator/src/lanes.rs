@@ -7,10 +7,9 @@ use std::ops::Range;
 
 use crate::masks::{pack, unpack};
 use crate::op::{Flow, Op};
-use crate::wave::{Row, Wave};
+use crate::registers::{Halves, Row};
+use crate::wave::Wave;
 
-/// Halves of a row: a wave of 32 lanes has one.
-pub type Halves = usize;
 /// Lanes of a half.
 pub const HALF: usize = 32;
 
@@ -29,7 +28,7 @@ macro_rules! each_lane {
     };
     ($w:expr, $op:expr, |$a:ident, $b:ident, $c:ident| $value:expr) => {{
         let [a, b, c] = $op.src.map(|source| $w.row(source));
-        let mut out = $crate::wave::Row::ZERO;
+        let mut out = $crate::registers::Row::ZERO;
         for lanes in $crate::lanes::ranges($w.halves()) {
             for i in lanes {
                 let ($a, $b, $c) = (a.0[i], b.0[i], c.0[i]);

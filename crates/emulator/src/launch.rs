@@ -11,22 +11,25 @@ use zerocopy::IntoBytes;
 
 use crate::attention::{Attention, Latch};
 use crate::code::{Code, Key};
-use crate::device::{Device, Module, ModuleId, trouble_at};
+use crate::device::{Device, Module, ModuleId};
 use crate::dispatch::{self, Dispatch, Pointers};
 use crate::error::EmuError;
 use crate::facts::Facts;
 use crate::gws::Gws;
 use crate::hostcall::buffered::PrintBuffer;
-use crate::hostcall::{self, Services};
 use crate::interleave::Interleaving;
 use crate::lower::Limits;
+use crate::observe::Observed;
 use crate::observe::{Observation, Watch};
+use crate::outcome::Outcome;
+use crate::outcome::trouble_at;
 use crate::pool::pool;
 use crate::probe::Probing;
 use crate::program::Program;
-use crate::report::{Finding, FindingKind, Kinds, LaunchReport, Observed, OtherParty, SourceFrame};
-use crate::sched::{self, Outcome};
+use crate::report::{Finding, FindingKind, Kinds, LaunchReport, OtherParty, SourceFrame};
+use crate::sched;
 use crate::schedule::Schedule;
+use crate::services::{self, Services};
 use crate::session::Session;
 use crate::shared::{Shared, Terms};
 use crate::stage::Stage;
@@ -501,7 +504,7 @@ pub(crate) fn told_finding(
 
 /// What a launch has come to, once what it has printed is shown: what it has before it was stopped is worth seeing, too.
 fn told(observed: Result<Observed, EmuError>, shared: &Shared, kernel: &str) -> Result<Observed, EmuError> {
-    let observed = observed.map_err(|error| hostcall::explained(error, &shared.memory));
+    let observed = observed.map_err(|error| services::explained(error, &shared.memory));
     let shown = shared.show(kernel);
     observed.and_then(|observed| shown.map(|()| observed))
 }

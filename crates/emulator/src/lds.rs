@@ -4,7 +4,7 @@
 use std::cell::Cell;
 
 use crate::level::{Level, level};
-use crate::wave::Row;
+use crate::registers::Row;
 
 /// Offsets that [`Lds::aligned`] has checked.
 pub struct Aligned {
@@ -133,7 +133,7 @@ impl Lds {
     #[inline(always)]
     pub fn scatter_short<const BYTES: usize>(&self, lanes: &Short, values: &Row, mask: u64) {
         assert!(lanes.bytes == BYTES);
-        for i in crate::mem::lanes(mask) {
+        for i in crate::masks::lanes(mask) {
             let (at, value) = (self.bytes_at(lanes.at[i]), values.0[i]);
             // SAFETY: as in `gather_short`.
             unsafe { if BYTES == 1 { at.write(value as u8) } else { at.cast::<u16>().write((value as u16).to_le()) } }
@@ -151,14 +151,14 @@ impl Lds {
             Level::Avx2 if mask == !0 => return unsafe { gather_avx2(self.words[k..].as_ptr(), &lanes.at, out) },
             _ => {}
         }
-        for i in crate::mem::lanes(mask) {
+        for i in crate::masks::lanes(mask) {
             // SAFETY: `aligned` has checked that `words` words from each offset on are inside.
             out.0[i] = unsafe { self.words.get_unchecked(lanes.at[i] as usize / 4 + k) }.get();
         }
     }
     /// Stores word `k` of each lane of the mask, the highest lane last.
     pub fn scatter(&self, lanes: &Aligned, k: usize, value: &Row, mask: u64) {
-        for i in crate::mem::lanes(mask) {
+        for i in crate::masks::lanes(mask) {
             if let Some(word) = self.words.get(lanes.at[i] as usize / 4 + k) {
                 word.set(value.0[i]);
             }
@@ -286,7 +286,7 @@ mod tests {
             let (got, want) = ([fresh(), fresh()], [fresh(), fresh()]);
             got[0].scatter_short::<1>(&one, &values, mask);
             got[1].scatter_short::<2>(&two, &values, mask);
-            for lane in crate::mem::lanes(mask) {
+            for lane in crate::masks::lanes(mask) {
                 assert_eq!(Some([out[0].0[lane] as u8]), lds.load(bytes[lane]));
                 assert_eq!(Some((out[1].0[lane] as u16).to_le_bytes()), lds.load(halves[lane]));
                 want[0].store(bytes[lane], [values.0[lane] as u8]).unwrap();

@@ -4,7 +4,7 @@
 //!
 //! Code is translated lazily, a basic block at a time: from any entry address up to the next branch. Each
 //! instruction becomes some micro-ops ([`op::Op`]; none, if it has nothing to do here), each a function pointer and
-//! operands resolved to *rows* of the wave's vector file ([`wave::Row`], `[u32; 64]`) or to scalar codes. The loop is
+//! operands resolved to *rows* of the wave's vector file ([`registers::Row`], `[u32; 64]`) or to scalar codes. The loop is
 //! then `(op.run)(&mut wave, op)`, whole waves at a time.
 //!
 //! The lowering ([`lower`]) makes all vector sources rows:
@@ -72,9 +72,10 @@
 //! | [`device`] | memory, modules, launches |
 //! | [`packet`] | launches of code that is in a host's memory already |
 //! | [`dispatch`] | the initial state of a wave |
-//! | [`hostcall`] | what kernels ask of their host: printing, memory |
+//! | [`hostcall`], `services` | what kernels ask of their host: printing, memory; what of it a launch has |
 //! | [`shared`] | what the workers of a launch share |
 //! | [`sched`], [`schedule`] | workers, workgroups, time slices; in which order |
+//! | [`outcome`] | what workers bring home, and why a launch was stopped |
 //! | [`interleave`], [`choose`], `meets` | one wave at a time, each turn chosen; where choices are |
 //! | [`stage`], `moments`, `image` | a launch that stops anywhere, and goes back; what is kept for that; memory as it was |
 //! | [`explore`] | one launch under many schedules, or all |
@@ -85,7 +86,8 @@
 //! | [`lower`] | instructions to micro-ops |
 //! | `native`, `joined` | native code for hot blocks; for two of them, with the branch between them |
 //! | [`op`] | micro-ops and their handlers |
-//! | [`wave`], [`mode`] | the state of a wave, the MODE register |
+//! | [`registers`] | rows of vector registers, codes of scalar ones, constants |
+//! | [`wave`], [`mode`], `spare` | the state of a wave, the MODE register, register files without a wave |
 //! | [`lanes`], [`masks`] | whole-wave loops, lane masks |
 //! | [`registry`] | how families contribute operations |
 //! | [`valu`], [`matrix`], [`fp`] | vector arithmetic |
@@ -138,19 +140,23 @@ mod moments;
 mod native;
 pub mod observe;
 pub mod op;
+pub mod outcome;
 pub mod packet;
 pub mod poison;
 mod pool;
 pub mod probe;
 pub mod program;
+pub mod registers;
 pub mod registry;
 pub mod report;
 pub mod scalar;
 pub mod sched;
 pub mod schedule;
+mod services;
 pub mod session;
 pub mod shared;
 mod source;
+mod spare;
 pub mod stage;
 pub mod start;
 pub mod strict;
@@ -167,10 +173,11 @@ pub use error::EmuError;
 pub use facts::{TARGETS, devices_for};
 pub use hostcall::Printed;
 pub use launch::{Launch, Strict};
+pub use observe::Observed;
 pub use packet::Packet;
 pub use poison::{Dead, Poison};
 pub use pool::{pool, prepare_for_forks};
-pub use report::{Extent, Finding, FindingKind, Kinds, LaunchReport, Observed, OtherParty, Reached, SourceFrame};
+pub use report::{Extent, Finding, FindingKind, Kinds, LaunchReport, OtherParty, Reached, SourceFrame};
 pub use schedule::{Pct, Schedule};
 pub use strict::race::footprint::{Conflict, Footprint, Touched};
 pub use watchdog::Progress;

@@ -4,7 +4,17 @@
 //! vector misses store forwarding, which costs more than everything else that an instruction does.
 
 use crate::level::{Level, level};
-use crate::wave::Row;
+use crate::registers::Row;
+
+/// The lanes of a mask, lowest first.
+#[inline(always)]
+pub fn lanes(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lane = mask.trailing_zeros() as usize;
+        mask &= mask.wrapping_sub(1);
+        (lane < 64).then_some(lane)
+    })
+}
 
 /// Packs 64 words, each all zeros or all ones, into a lane mask.
 #[inline(always)]

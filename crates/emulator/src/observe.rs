@@ -11,9 +11,12 @@ use std::sync::Arc;
 
 use luthier_isa::{Flags, Inst};
 
+use crate::masks::lanes;
 use crate::mem::access::{Addresses, Rows};
-use crate::mem::{Action, Transfer, lanes};
-use crate::wave::{Wave, rows, scalar};
+use crate::mem::{Action, Transfer};
+use crate::registers::{rows, scalar};
+use crate::report::LaunchReport;
+use crate::wave::Wave;
 
 /// What is watched.
 #[derive(Clone, Debug, Default)]
@@ -203,6 +206,15 @@ pub struct Observation {
     pub snapshots: Vec<Snapshot>,
     /// Events beyond the limit.
     pub dropped: u64,
+}
+
+/// What a watched launch did. Addresses are the code object's.
+#[derive(Clone, Debug, Default)]
+pub struct Observed {
+    pub report: LaunchReport,
+    pub observation: Observation,
+    /// Addresses, and how often the instruction there was retired by any wave; by address.
+    pub counts: Vec<(u64, u64)>,
 }
 
 impl Observation {

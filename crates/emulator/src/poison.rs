@@ -10,7 +10,8 @@ use std::sync::Arc;
 use luthier_isa::RegSet;
 
 use crate::lower::Limits;
-use crate::wave::{Wave, scalar};
+use crate::registers::scalar;
+use crate::wave::Wave;
 
 /// The units that are dead before an instruction.
 #[derive(Clone, Copy, Default, Debug)]

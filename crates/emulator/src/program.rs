@@ -17,7 +17,8 @@ use crate::lower::Limits;
 use crate::meets::syncs;
 use crate::mode::Mode;
 use crate::op::{Flow, Op};
-use crate::wave::{Registers, Wave};
+use crate::registers::Registers;
+use crate::wave::Wave;
 
 const UNKNOWN: u32 = u32::MAX;
 

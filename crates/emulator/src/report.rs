@@ -1,6 +1,5 @@
 //! What a launch reports.
 
-use crate::observe::Observation;
 use crate::strict::race::footprint::Footprint;
 
 /// What strict mode found wrong.
@@ -223,13 +222,4 @@ pub struct LaunchReport {
     pub would_end: Option<u64>,
     /// Of a packet that asks for it: what it has touched of device memory.
     pub footprint: Option<Footprint>,
-}
-
-/// What a watched launch did. Addresses are the code object's.
-#[derive(Clone, Debug, Default)]
-pub struct Observed {
-    pub report: LaunchReport,
-    pub observation: Observation,
-    /// Addresses, and how often the instruction there was retired by any wave; by address.
-    pub counts: Vec<(u64, u64)>,
 }

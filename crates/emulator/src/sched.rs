@@ -9,19 +9,17 @@
 
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::attention::Attention;
 use crate::barrier::Cluster;
 use crate::gws;
-use crate::observe::Observation;
+use crate::outcome::{Outcome, Trouble};
 use crate::program::Program;
 use crate::schedule::{self, Turns};
 use crate::shared::Shared;
-use crate::strict::RawFinding;
-use crate::wave::{VectorFile, Wave};
-use crate::workgroup::{Progress, Trouble, Workgroup};
+use crate::wave::Wave;
+use crate::workgroup::{Progress, Workgroup};
 
 /// Instructions of a wave before the next one's turn, and turns of a workgroup's waves before the next workgroup's. Turns
 /// that all waves end at a barrier do not count, as long as there are no more instructions: so registers stay in the cache.
@@ -37,35 +35,6 @@ const SIDE_BY_SIDE: u32 = 4;
 const FAR: u64 = 1 << 15;
 /// Instructions after which a worker looks whether the launch is to go on.
 const BETWEEN_QUESTIONS: u64 = 5_000;
-/// Vector files that no wave uses: making one takes longer than a small launch.
-#[derive(Default)]
-pub struct Spare(Mutex<Vec<VectorFile>>);
-
-/// Files that are kept, of 180 KB each.
-const MOST_SPARE: usize = 64;
-
-impl Spare {
-    /// One of them, or a new one.
-    pub fn take(&self) -> VectorFile {
-        let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        spare.unwrap_or_default()
-    }
-    pub fn give(&self, waves: impl Iterator<Item = Box<Wave>>) {
-        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let room = MOST_SPARE.saturating_sub(files.len());
-        files.extend(waves.take(room).map(|wave| wave.into_file()));
-    }
-}
-
-/// What a worker brings home.
-#[derive(Default)]
-pub struct Outcome {
-    pub groups: u64,
-    pub waves: u64,
-    pub trouble: Option<Trouble>,
-    pub findings: Vec<(RawFinding, [u32; 3], u32)>,
-    pub observation: Observation,
-}
 
 /// One worker: takes workgroups until none is left. `slot0` is its first scratch slot. `attention` is asked now and then, by
 /// a worker on the thread that launches.

@@ -11,9 +11,10 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::device::Module;
 use crate::error::EmuError;
 use crate::observe::Registers;
+use crate::outcome::Trouble;
 use crate::program::Program;
 use crate::shared::{Shared, Slots};
-use crate::workgroup::{Progress, State, Trouble, Workgroup};
+use crate::workgroup::{Progress, State, Workgroup};
 
 /// A launch under way, and the workgroup that is.
 pub struct Session {

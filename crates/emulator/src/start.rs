@@ -12,8 +12,9 @@ use crate::level::{Work, at_best};
 use crate::lower::Limits;
 use crate::memory::SCRATCH_APERTURE;
 use crate::mode::Mode;
+use crate::registers::{Registers, Row, rows, scalar};
 use crate::strict::ALWAYS_DEFINED;
-use crate::wave::{Place, Registers, Row, Wave, rows, scalar};
+use crate::wave::{Place, Wave};
 
 /// Scalar registers that are no constants.
 const SCALARS: usize = scalar::FIRST_CONST as usize;

@@ -14,8 +14,9 @@ use crate::lower::{Builder, Ending};
 use crate::mem::gws;
 use crate::op::Op;
 use crate::probe::Probe;
+use crate::registers::Registers;
 use crate::strict::{self, Checked, Looks};
-use crate::wave::{Registers, Wave};
+use crate::wave::Wave;
 
 /// The longest encoding in bytes.
 pub const MAX_SIZE: u64 = 20;

@@ -37,8 +37,9 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::choose::WaveId;
+use crate::masks::lanes;
+use crate::mem::Action;
 use crate::mem::access::{Addresses, Rows};
-use crate::mem::{Action, lanes};
 use crate::memory::Memory;
 use crate::wave::Wave;
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 use crate::barrier::{Barriers, Cluster, Waits};
 use crate::choose::WaveId;
@@ -14,9 +13,9 @@ use crate::lds::Lds;
 use crate::lower::Limits;
 use crate::observe::{Observer, WaveEvent};
 use crate::op::Flow;
+use crate::outcome::{Outcome, Trouble, Waiting};
 use crate::program::{Cursor, Program, Stop};
 use crate::report::FindingKind;
-use crate::sched::Outcome;
 use crate::shared::{Shared, Slots};
 use crate::start;
 use crate::strict::race::Watched;
@@ -99,39 +98,6 @@ pub enum Progress {
     /// No wave goes on unless another workgroup of its cluster, or any that uses global wave sync, lets it.
     Stuck,
     Ended,
-}
-
-/// Why a launch was stopped.
-#[derive(Debug)]
-pub enum Trouble {
-    Fault {
-        pc: u64,
-        text: String,
-        workgroup: [u32; 3],
-        wave: u32,
-        fault: Fault,
-    },
-    Watchdog {
-        instructions: u64,
-        /// How long the launch has taken, if that was the limit.
-        time: Option<Duration>,
-        /// Addresses where waves are, the instructions there, and how many waves.
-        places: Vec<(u64, String, usize)>,
-    },
-    /// `to_come` workgroups have not begun, for want of room.
-    Deadlock {
-        workgroup: [u32; 3],
-        waits: Vec<Waiting>,
-        to_come: u64,
-    },
-}
-
-/// What a wave waits for, in words around an address.
-#[derive(Debug)]
-pub struct Waiting {
-    pub what: String,
-    pub at: Option<u64>,
-    pub why: String,
 }
 
 impl Workgroup {

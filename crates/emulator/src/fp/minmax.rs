@@ -13,7 +13,6 @@ use super::{is_nan16, is_nan32, is_nan64, is_snan16, is_snan32, is_snan64, quiet
 use luthier_isa::Generation;
 
 use crate::mode::Mode;
-use crate::wave::Wave;
 
 /// What becomes of NaNs.
 #[derive(Clone, Copy, Debug)]
@@ -27,12 +26,12 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Those of a wave.
+    /// Those of a processor in a mode.
     #[inline(always)]
-    pub fn of(w: &Wave) -> Rules {
+    pub fn of(mode: Mode, generation: Generation) -> Rules {
         use Generation::{Gfx9, Gfx12, Gfx90a, Gfx940, Gfx1250};
-        let rdna4 = matches!(w.generation, Gfx12 | Gfx1250);
-        Rules { ieee: w.mode.ieee() && !rdna4, first: !matches!(w.generation, Gfx9 | Gfx90a | Gfx940), rdna4 }
+        let rdna4 = matches!(generation, Gfx12 | Gfx1250);
+        Rules { ieee: mode.ieee() && !rdna4, first: !matches!(generation, Gfx9 | Gfx90a | Gfx940), rdna4 }
     }
     /// Whether denormal f32 are left as they are, as sources and as results.
     #[inline(always)]

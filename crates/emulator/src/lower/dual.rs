@@ -6,8 +6,8 @@ use luthier_isa::{DataType, Field, Format, Generation, Inst, Operand, OperandInf
 use super::prepare::{AndXor, Copy};
 use super::{Builder, code_of};
 use crate::op::{Kind, Op};
+use crate::registers::{rows, scalar};
 use crate::valu;
-use crate::wave::{rows, scalar};
 
 /// One of the two.
 struct Part {

@@ -7,7 +7,8 @@ use crate::fp::factor::{self, Overflow};
 use crate::lanes::fill1;
 use crate::mode::{Mode, Round};
 use crate::op::{Flow, Kind, Op, Semantics};
-use crate::wave::{Row, Wave};
+use crate::registers::Row;
+use crate::wave::Wave;
 
 use luthier_isa::{Generation, Inst};
 

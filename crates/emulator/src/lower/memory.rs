@@ -182,7 +182,9 @@ impl Builder {
         if let Some(value) = fields.soffset_value {
             // A constant: every one of them is in the scalar file, at its own code.
             soffset = (128..=248u16)
-                .find(|&code| crate::wave::inline_constant32(code as u8).map(u64::from) == Some(value & 0xffff_ffff))
+                .find(|&code| {
+                    crate::registers::inline_constant32(code as u8).map(u64::from) == Some(value & 0xffff_ffff)
+                })
                 .ok_or_else(unknown)?;
         }
         if soffset == NONE {

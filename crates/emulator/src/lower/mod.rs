@@ -25,10 +25,11 @@ use luthier_isa::{Flags, Format, Inst, MsbChange, OpcodeInfo, Operand, Reg, Vgpr
 use crate::error::FaultKind;
 use crate::mode::Mode;
 use crate::op::{Flow, Handler, Kind, Op, OpFlags, Semantics, Variants};
+use crate::registers::rows;
 use crate::registry;
 use crate::report::FindingKind;
 use crate::scalar::NONE;
-use crate::wave::{Wave, rows};
+use crate::wave::Wave;
 
 /// How many registers a kernel has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -83,8 +84,8 @@ impl Op {
         src: [0; 3],
         imm: 0,
         imm2: 0,
-        sdst: crate::wave::scalar::VCC,
-        ssrc: crate::wave::scalar::VCC,
+        sdst: crate::registers::scalar::VCC,
+        ssrc: crate::registers::scalar::VCC,
         flags: OpFlags::empty(),
         inst: 0,
         kind: Kind::OPAQUE,
@@ -273,7 +274,7 @@ const NULL: u16 = 125;
 fn destination_of(inst: &Inst, value: Operand) -> Result<u8, String> {
     match value {
         Operand::Reg(range) => code_of(range.first),
-        Operand::Special(NULL) => Some(crate::wave::scalar::NULL_SINK),
+        Operand::Special(NULL) => Some(crate::registers::scalar::NULL_SINK),
         _ => None,
     }
     .ok_or_else(|| format!("{} cannot write {value:?}", inst.info().mnemonic))

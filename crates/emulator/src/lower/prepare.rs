@@ -6,7 +6,8 @@ use luthier_isa::Generation;
 
 use crate::crossing::{self, Sources};
 use crate::op::{Flow, Kind, Op, Semantics};
-use crate::wave::{Row, Wave, rows, scalar};
+use crate::registers::{Row, rows, scalar};
+use crate::wave::Wave;
 
 /// dst = the scalar `src[0]`, in every lane.
 pub(super) struct Splat;

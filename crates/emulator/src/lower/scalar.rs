@@ -10,8 +10,9 @@ use crate::mem::flat::Encoded;
 use crate::mem::{Action, has_no_effect, smem};
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use crate::op::{Flow, Kind, Op};
+use crate::registers::scalar as codes;
 use crate::scalar::{self, IMM, IMM2, NONE};
-use crate::wave::{Wave, scalar as codes};
+use crate::wave::Wave;
 
 /// The 64-bit value of a special source that is a constant of the device.
 pub(super) fn special_constant(code: u16) -> Option<u64> {
@@ -108,7 +109,7 @@ impl Builder {
                     let value = value.bits(operand.ty).or(match value {
                         Operand::Literal(l) => Some(l.into()),
                         Operand::Literal64(l) => Some(l),
-                        Operand::Inline(code) => crate::wave::inline_constant32(code as u8).map(u64::from),
+                        Operand::Inline(code) => crate::registers::inline_constant32(code as u8).map(u64::from),
                         _ => None,
                     });
                     let value = value.ok_or_else(|| format!("{}: a constant has no value", info.mnemonic))?;

@@ -10,8 +10,9 @@ use super::prepare::{AndXor, Extract};
 use super::vector::target_is_half;
 use super::{Builder, destination_of};
 use crate::op::{Flow, Op};
+use crate::registers::scalar;
 use crate::valu;
-use crate::wave::{Wave, scalar};
+use crate::wave::Wave;
 
 /// Switches all lanes on.
 fn widen(w: &mut Wave, _op: &Op) -> Flow {

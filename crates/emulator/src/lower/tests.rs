@@ -4,7 +4,8 @@ use luthier_isa::{Field, Flags, Generation, Inst, Mode as Encoding, OpcodeInfo, 
 
 use super::{Builder, Limits};
 use crate::mode::Mode;
-use crate::wave::{Row, Wave, rows, scalar};
+use crate::registers::{Row, rows, scalar};
+use crate::wave::Wave;
 
 const LIMITS: Limits = Limits { vgprs: 256, agprs: 0, vgpr_block: 0, first_agpr: rows::AGPR };
 

@@ -12,8 +12,8 @@ use super::prepare::*;
 use super::scalar::special_constant;
 use super::{Builder, code_of, destination_of};
 use crate::op::{Handler, Kind, Op, OpFlags, RawMods};
+use crate::registers::{inline_constant_f16, inline_constant32, rows, scalar};
 use crate::registry::ValuOp;
-use crate::wave::{inline_constant_f16, inline_constant32, rows, scalar};
 
 impl Builder {
     pub(super) fn vector(&mut self, inst: &Inst, valu: ValuOp) -> Result<(), String> {

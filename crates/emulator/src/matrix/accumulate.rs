@@ -4,7 +4,8 @@ use std::marker::PhantomData;
 
 use super::elements::Chained;
 use crate::op::{Flow, Op, RawMods, Semantics};
-use crate::wave::{Row, Wave};
+use crate::registers::Row;
+use crate::wave::Wave;
 
 /// M x M results in `BLOCKS` blocks, M 32 or 16.
 pub struct Mfma<E, const M: usize, const BLOCKS: usize>(PhantomData<E>);

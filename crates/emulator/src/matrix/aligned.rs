@@ -9,7 +9,7 @@
 
 use super::codes::Factors;
 use super::sparse::Picks;
-use crate::wave::Row;
+use crate::registers::Row;
 
 /// The least and the largest exponents of products that are not zero. No unit, nor a sum of theirs, leaves f32's normal
 /// numbers, and an accumulator that is not zero is more than none in each of their units.

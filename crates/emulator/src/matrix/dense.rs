@@ -9,7 +9,8 @@ use super::side::{Parts, Side, View};
 use super::sum::{Rule, Span};
 use super::types::Element;
 use crate::op::{Flow, Op, OpFlags, RawMods, Semantics};
-use crate::wave::{Row, Wave};
+use crate::registers::Row;
+use crate::wave::Wave;
 
 /// `BLOCKS` products of M x K and K x M elements; a lane holds `PER_LANE`.
 pub struct Dense<A, B, R, const M: usize, const BLOCKS: usize, const PER_LANE: usize>(PhantomData<(A, B, R)>);

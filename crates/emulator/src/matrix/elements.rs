@@ -1,7 +1,7 @@
 //! Elements whose products are added one after the other: f32, by fused multiply-adds, and bytes.
 
 use super::sum::NAN;
-use crate::wave::Row;
+use crate::registers::Row;
 
 /// An element type of A and B, with the type it is accumulated in.
 pub trait Chained {

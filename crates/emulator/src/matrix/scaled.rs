@@ -13,7 +13,8 @@ use super::types::{Bf6, Bf8, Element, Fp4, Fp6, Fp8};
 use crate::error::FaultKind;
 use crate::fp::small::shared_exponent;
 use crate::op::{Flow, Op, RawMods, Semantics};
-use crate::wave::{Row, Wave};
+use crate::registers::Row;
+use crate::wave::Wave;
 
 use std::ops::Range;
 

@@ -7,7 +7,7 @@ use super::fields;
 use super::types::Element;
 use crate::fp::small::packed;
 use crate::op::Op;
-use crate::wave::Row;
+use crate::registers::Row;
 
 /// What zeros have for an exponent: below that of any product.
 pub const ZERO: i32 = -1000;

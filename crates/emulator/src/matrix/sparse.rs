@@ -15,7 +15,8 @@ use super::side::{Parts, Side, View};
 use super::sum::{Rule, Span};
 use super::types::Element;
 use crate::op::{Flow, Op, RawMods, Semantics};
-use crate::wave::{Row, Wave};
+use crate::registers::Row;
+use crate::wave::Wave;
 
 /// `PER_LANE` stored elements of A a lane, `TWICE` as many of B.
 pub struct Sparse<A, B, R, L, const M: usize, const PER_LANE: usize, const TWICE: usize>(PhantomData<(A, B, R, L)>);

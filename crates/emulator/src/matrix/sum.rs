@@ -14,7 +14,7 @@ use crate::fp::soft;
 use crate::level::{Level, level};
 use crate::mode::Round;
 use crate::op::{Op, OpFlags};
-use crate::wave::Row;
+use crate::registers::Row;
 
 /// The NaN of matrix operations.
 pub const NAN: u32 = 0x7fc0_0000;

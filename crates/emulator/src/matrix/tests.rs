@@ -4,7 +4,8 @@
 use super::named;
 use crate::fp::small::{BF6, BF8, FP4, FP6, FP8, Small};
 use crate::op::Op;
-use crate::wave::{Row, Wave};
+use crate::registers::Row;
+use crate::wave::Wave;
 
 struct Case {
     name: &'static str,

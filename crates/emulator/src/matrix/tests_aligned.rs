@@ -10,7 +10,7 @@ use super::sparse::Picks;
 use super::sum::{Aligned, Rule, Span, TwoSums};
 use super::types::{Bf8, Bf16, Element, F16, Fp8, Xf32};
 use crate::op::Op;
-use crate::wave::Row;
+use crate::registers::Row;
 
 struct Random(u64);
 impl Random {

@@ -24,8 +24,9 @@ pub(super) use crate::fp::dot::{Bf8, Bf16, F16, Fp8};
 use crate::fp::dot::{Factor, Result, Single};
 use crate::fp::{half, small};
 use crate::op::{Flow, Op, RawMods, Semantics};
+use crate::registers::Row;
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 
 pub(super) const SIZE: usize = 16;
 

@@ -31,8 +31,9 @@ use super::sum::NAN;
 use super::wmma::{Bf8, Bf16, Element, F16, Fp8, Half, SIZE, Sums, addend};
 use crate::fp::small::packed;
 use crate::op::{Flow, Op, RawMods, Semantics};
+use crate::registers::Row;
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 
 /// A matrix A by k, then row, or B by k, then column.
 pub(super) type Factors<const K: usize> = [[f32; SIZE]; K];

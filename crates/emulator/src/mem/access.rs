@@ -2,11 +2,13 @@
 
 use std::ops::Range;
 
-use super::{Action, Transfer, atomic::Atomic, lanes, notice};
+use super::{Action, Transfer, atomic::Atomic, notice};
+use crate::masks::lanes;
 use crate::memory::{BadAddress, HostPtr, Words};
 use crate::op::Flow;
+use crate::registers::Row;
 use crate::report::FindingKind;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 
 /// Where the lanes access memory.
 #[derive(Clone)]

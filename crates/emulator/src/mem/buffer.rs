@@ -11,14 +11,16 @@ use super::access::{self, Addresses, Rows};
 use super::engine::{self, Engine};
 use super::flat::{Encoded, bytewise};
 use super::tensor::Piece;
-use super::{Action, Transfer, buffer_range, ds, global_words, lanes, notice};
+use super::{Action, Transfer, buffer_range, ds, global_words, notice};
 use crate::error::FaultKind;
+use crate::masks::lanes;
 use crate::observe;
 use crate::op::{Flow, Op};
+use crate::registers::{Row, scalar};
 use crate::report::FindingKind;
 use crate::scalar::s32;
 use crate::strict::memory as strict;
-use crate::wave::{Row, Wave, scalar};
+use crate::wave::Wave;
 
 pub const OFFEN: u32 = 1;
 pub const IDXEN: u32 = 2;

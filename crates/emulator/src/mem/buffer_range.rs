@@ -6,8 +6,9 @@
 //! has wrapped. But one offset is how lanes are masked out: 0x80000000 (Triton's, Tensile's), and all ones where the
 //! descriptor allows for more than that.
 
+use super::Action;
 use super::buffer::Resource;
-use super::{Action, lanes};
+use crate::masks::lanes;
 use crate::op::Op;
 use crate::report::FindingKind;
 use crate::wave::Wave;

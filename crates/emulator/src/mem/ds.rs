@@ -15,13 +15,15 @@ use luthier_isa::Generation;
 use super::access::Rows;
 use super::flat::Encoded;
 use super::gfx1250::somewhere;
-use super::{Action, Transfer, atomic::Atomic, lanes, notice};
+use super::{Action, Transfer, atomic::Atomic, notice};
 use crate::fp;
 use crate::lds::Short;
+use crate::masks::lanes;
 use crate::mode::Mode;
 use crate::op::{Flow, Op, OpFlags};
+use crate::registers::{Row, scalar};
 use crate::report::FindingKind;
-use crate::wave::{Row, Wave, scalar};
+use crate::wave::Wave;
 
 /// What a DS mnemonic means: its handler, its action and the distance unit of a two-address form (0: one address).
 pub struct DsOp {

@@ -4,10 +4,11 @@ use luthier_isa::op::Op as IsaOp;
 
 use luthier_isa::Generation;
 
-use super::lanes;
 use crate::crossing::{self, Sources};
+use crate::masks::lanes;
 use crate::op::{Flow, Handler, Op};
-use crate::wave::{Row, Wave};
+use crate::registers::Row;
+use crate::wave::Wave;
 
 /// The lane that each lane reaches by an address: some bits of it count, some of the lane's own number stay. Up to RDNA3 the
 /// halves of a wave of RDNA stay among themselves (LLVM's GCNSubtarget::supportsWaveWideBPermute).

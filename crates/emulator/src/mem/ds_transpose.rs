@@ -10,7 +10,8 @@ use super::access::Rows;
 use super::{Action, Transfer, ds};
 use crate::fp::small::packed;
 use crate::op::{Flow, Handler, Op};
-use crate::wave::{Row, Wave};
+use crate::registers::Row;
+use crate::wave::Wave;
 
 /// Lanes that exchange.
 const GROUP: usize = 16;

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::lds::Lds;
     use crate::mem::{Action, Transfer};
-    use crate::wave::Row;
+    use crate::registers::Row;
 
     type Offsets = fn(u32) -> u32;
 

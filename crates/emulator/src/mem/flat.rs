@@ -7,8 +7,9 @@
 use luthier_isa::Generation;
 
 use super::access::{self, Addresses, Rows};
-use super::{Action, Transfer, atomic::Atomic, buffer, lanes, notice};
+use super::{Action, Transfer, atomic::Atomic, buffer, notice};
 use crate::level::{Work, at_best};
+use crate::masks::lanes;
 use crate::memory::{PRIVATE_BASE, SCRATCH_APERTURE, SCRATCH_LANE, SHARED_BASE};
 use crate::op::{Flow, Op};
 use crate::report::FindingKind;

@@ -12,9 +12,11 @@ use luthier_isa::op::Op as IsaOp;
 
 use super::access::{self, Addresses, Rows};
 use super::flat::{self, Encoded};
-use super::{Action, Transfer, lanes};
+use super::{Action, Transfer};
+use crate::masks::lanes;
 use crate::op::{Flow, Handler, Op};
-use crate::wave::{Row, Wave, scalar};
+use crate::registers::{Row, scalar};
+use crate::wave::Wave;
 
 /// Eight elements of `BITS` bits for each lane. `from(lane, k)` is the lane whose row element `k` comes from.
 fn transposed<const BITS: usize>(w: &mut Wave, op: &Op, from: impl Fn(usize, usize) -> usize) -> Flow {

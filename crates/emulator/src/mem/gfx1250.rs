@@ -18,12 +18,14 @@ use super::access::{self, Addresses, Rows};
 use super::engine::{self, Engine, LanePiece};
 use super::flat::{self, Encoded};
 use super::tensor::Piece;
-use super::{Action, Transfer, ds, lanes};
+use super::{Action, Transfer, ds};
 use crate::error::FaultKind;
 use crate::fp::small::packed;
+use crate::masks::lanes;
 use crate::observe;
 use crate::op::{Flow, Handler, Op};
-use crate::wave::{Row, Wave, rows, scalar};
+use crate::registers::{Row, rows, scalar};
+use crate::wave::Wave;
 
 /// Rows that hold what is on its way. No instruction here needs others.
 const WAY: u16 = rows::TEMP;

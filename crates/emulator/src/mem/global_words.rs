@@ -197,7 +197,7 @@ mod tests {
     use super::*;
     use crate::mem::{Action, Transfer};
     use crate::memory::Memory;
-    use crate::wave::Row;
+    use crate::registers::Row;
 
     /// What the registers and the memory hold after an access, the short or the long way.
     fn after(short: bool, offset: impl Fn(u32) -> u32, exec: u64, words: u8, load: bool, base: u8) -> (Flow, Vec<u32>) {

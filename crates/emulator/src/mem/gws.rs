@@ -12,8 +12,9 @@ use crate::barrier::Waits;
 use crate::error::FaultKind;
 use crate::gws::{Answer, Ask, Ticket};
 use crate::op::{Flow, Handler, Op};
+use crate::registers::scalar;
 use crate::report::FindingKind;
-use crate::wave::{Wave, scalar};
+use crate::wave::Wave;
 
 /// In `imm`: what follows does not wait for the operation.
 pub const UNWAITED: u64 = 1 << 32;

@@ -9,16 +9,18 @@
 //! manuals' pseudocode (atomics), and Mesa's ac_nir_lower_resinfo.c. What lies outside of an image, an unknown mip level
 //! included, loads as zeros (and DST_SEL's ones), and is not stored; so do all loads of a resource that is all zeros.
 
+use super::Action;
 use super::access::{self, Addresses, Rows};
 use super::atomic::Atomic;
 use super::image::{Image, Layout, Shape};
 use super::image_sample;
 use super::image_texels as texels;
-use super::{Action, lanes};
 use crate::error::FaultKind;
+use crate::masks::lanes;
 use crate::op::{Flow, Op};
+use crate::registers::Row;
 use crate::strict::memory as strict;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 
 /// What an instruction does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -16,7 +16,7 @@ use super::access::Addresses;
 use super::image::{Image, Layout, Shape};
 use super::image_ops::{Form, Words};
 use super::image_texels::{self as texels, Select};
-use super::lanes;
+use crate::masks::lanes;
 use crate::mem::format::Number;
 use crate::op::{Flow, Op};
 use crate::strict::memory as strict;

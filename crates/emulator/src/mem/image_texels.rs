@@ -9,14 +9,16 @@ use super::access::{Addresses, Rows};
 use super::image::{Image, Layout};
 use super::image_ops::{Form, Kind, Texel, atomic_words};
 use super::typed::repeats_first;
-use super::{Action, Transfer, lanes};
+use super::{Action, Transfer};
+use crate::masks::lanes;
 use crate::mem::format::{DataFormat, Number};
 use crate::memory::{BadAddress, HostPtr};
 use crate::observe;
 use crate::op::{Flow, Op};
+use crate::registers::Row;
 use crate::report::FindingKind;
 use crate::strict::memory as strict;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 
 /// What a component is.
 #[derive(Clone, Copy, PartialEq, Eq)]

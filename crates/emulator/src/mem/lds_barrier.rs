@@ -9,8 +9,8 @@
 use std::rc::Rc;
 
 use super::engine::{self, Engine};
-use super::lanes;
 use crate::error::FaultKind;
+use crate::masks::lanes;
 use crate::op::{Flow, Op};
 use crate::report::FindingKind;
 use crate::strict::memory as strict;

@@ -34,7 +34,8 @@ pub mod typed;
 
 use crate::level::{Work, at_best};
 use crate::op::{Flow, Op};
-use crate::wave::{Row, Wave};
+use crate::registers::Row;
+use crate::wave::Wave;
 
 /// What one lane of a memory instruction transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -172,16 +173,6 @@ pub fn action(suffix: &str, ret: bool) -> Option<(Action, u8)> {
     }
     let (atomic, words) = atomic::Atomic::from_name(suffix.strip_prefix("atomic_")?)?;
     Some((Action::Atomic(atomic, ret), words))
-}
-
-/// The lanes of a mask, lowest first.
-#[inline(always)]
-pub fn lanes(mut mask: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let lane = mask.trailing_zeros() as usize;
-        mask &= mask.wrapping_sub(1);
-        (lane < 64).then_some(lane)
-    })
 }
 
 /// For instructions that have nothing to do here.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Rel
 
 use super::wide::{self, Quad};
 use crate::level::Work;
-use crate::wave::Row;
+use crate::registers::Row;
 
 /// Checked aligned places, one a lane.
 pub struct Words {
@@ -48,7 +48,7 @@ impl Words {
         match <&[Row; 4]>::try_from(&values[..]) {
             Ok(values) if self.all_are_quads() => self.scatter_quads(values, mask),
             _ => {
-                for i in crate::mem::lanes(mask) {
+                for i in crate::masks::lanes(mask) {
                     self.first.at(self.offsets[i]).store_some::<N>(std::array::from_fn(|k| values[k].0[i]));
                 }
             }
@@ -67,7 +67,7 @@ impl Words {
     #[inline(always)]
     pub fn scatter_short<const BYTES: u64>(&self, values: &Row, mask: u64) {
         assert!(self.size == BYTES && BYTES <= 2);
-        for i in crate::mem::lanes(mask) {
+        for i in crate::masks::lanes(mask) {
             let (at, value) = (self.first.at(self.offsets[i]), values.0[i]);
             if BYTES == 1 { at.a8().store(value as u8, Relaxed) } else { at.a16().store(value as u16, Relaxed) }
         }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::nodes::{Binary, Node, Place, Value};
-use crate::wave::scalar;
+use crate::registers::scalar;
 
 /// What a run computes, and where its results go.
 #[derive(Default)]

@@ -18,7 +18,8 @@ use crate::lower::{Builder, Ending, Limits};
 use crate::memory::Memory;
 use crate::mode::Mode;
 use crate::op::{Flow, Op};
-use crate::wave::{Row, Wave, rows, scalar};
+use crate::registers::{Row, rows, scalar};
+use crate::wave::Wave;
 
 const TARGETS: [Target; 6] =
     [Target::Gfx90a, Target::Gfx942, Target::Gfx1030, Target::Gfx1100, Target::Gfx1201, Target::Gfx1250];

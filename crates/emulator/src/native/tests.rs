@@ -19,9 +19,10 @@ use crate::mem::{Action, Transfer, global_words};
 use crate::memory::Memory;
 use crate::mode::Mode;
 use crate::op::{Flow, Kind, Op, Semantics, Variants};
+use crate::registers::{Row, rows, scalar};
 use crate::registry::ValuOp;
 use crate::valu::compare::comparison;
-use crate::wave::{Row, Wave, rows, scalar};
+use crate::wave::Wave;
 use crate::{lower, valu};
 
 pub(super) struct Random(u64);

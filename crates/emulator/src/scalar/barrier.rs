@@ -11,9 +11,10 @@ use super::{s32, set32};
 use crate::barrier::{Arrival, WORKGROUP, Waits};
 use crate::error::FaultKind;
 use crate::op::{Flow, Handler, Op};
+use crate::registers::scalar;
 use crate::report::FindingKind;
 use crate::strict::Party;
-use crate::wave::{Wave, scalar};
+use crate::wave::Wave;
 
 /// The number, and the member count where it comes from M0.
 fn operand(w: &Wave, op: &Op, mask: u32) -> (i32, u32) {

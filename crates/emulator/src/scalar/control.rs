@@ -8,7 +8,8 @@ use crate::hostcall::HostCalls;
 use crate::memory::Recent;
 use crate::mode::Mode;
 use crate::op::{Flow, Handler, Op};
-use crate::wave::{Wave, scalar};
+use crate::registers::scalar;
+use crate::wave::Wave;
 
 fn branch(taken: bool) -> Flow {
     if taken { Flow::Taken } else { Flow::Fall }

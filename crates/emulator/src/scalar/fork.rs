@@ -10,7 +10,8 @@ use super::{s32, s64};
 use crate::error::FaultKind;
 use crate::mode::Mode;
 use crate::op::{Flow, Handler, Op};
-use crate::wave::{Wave, scalar};
+use crate::registers::scalar;
+use crate::wave::Wave;
 
 /// Where MODE has the depth of the stack of forks.
 const DEPTH: u32 = 29;

@@ -4,7 +4,8 @@ use luthier_isa::Generation;
 
 use crate::memory::{PRIVATE_BASE, SHARED_BASE};
 use crate::mode::Mode;
-use crate::wave::{Wave, scalar};
+use crate::registers::scalar;
+use crate::wave::Wave;
 
 /// A register, whatever its number.
 #[derive(Clone, Copy, PartialEq, Eq)]

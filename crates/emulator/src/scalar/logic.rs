@@ -4,7 +4,8 @@ use luthier_isa::op::Op as IsaOp;
 
 use super::{next, s32, s64, set32};
 use crate::op::{Handler, Op};
-use crate::wave::{Wave, scalar};
+use crate::registers::scalar;
+use crate::wave::Wave;
 
 fn logic32(w: &mut Wave, op: &Op, f: impl Fn(u32, u32) -> u32) {
     let value = f(s32(w, op, 0), s32(w, op, 1));

@@ -4,9 +4,9 @@ use super::Stage;
 use crate::choose::WaveId;
 use crate::error::EmuError;
 use crate::launch::{Places, told_finding};
+use crate::outcome::Trouble;
 use crate::report::{Finding, SourceFrame};
 use crate::weak::Why;
-use crate::workgroup::Trouble;
 
 /// An instruction of a wave.
 #[derive(Clone, Debug)]

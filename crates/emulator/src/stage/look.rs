@@ -5,9 +5,10 @@ use crate::choose::WaveId;
 use crate::error::EmuError;
 use crate::interleave::Stretch;
 use crate::observe::Registers;
+use crate::outcome::Trouble;
 use crate::program::Halts;
 use crate::wave::Wave;
-use crate::workgroup::{Pace, State, Trouble};
+use crate::workgroup::{Pace, State};
 
 /// A wave under way.
 #[derive(Clone, Debug)]

@@ -7,8 +7,9 @@ use crate::choose::WaveId;
 use crate::error::EmuError;
 use crate::interleave::Interleaving;
 use crate::observe::MemoryEvent;
+use crate::outcome::Trouble;
 use crate::program::Halts;
-use crate::workgroup::{Pace, Trouble};
+use crate::workgroup::Pace;
 
 /// Surprises (see [`Stage::look_closer`]) after which all is run an instruction at a time where findings are to stop it.
 const MOST_SURPRISES: u32 = 32;

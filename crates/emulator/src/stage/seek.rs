@@ -10,9 +10,10 @@ use crate::choose::WaveId;
 use crate::error::EmuError;
 use crate::interleave::Stretch;
 use crate::observe::MemoryEvent;
+use crate::outcome::Trouble;
 use crate::program::Halts;
 use crate::wave::Wave;
-use crate::workgroup::{Pace, Trouble};
+use crate::workgroup::Pace;
 
 /// Events of the first stretch, and how much longer each is than the one behind it.
 const FIRST: u64 = 20_000;

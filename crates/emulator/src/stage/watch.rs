@@ -3,7 +3,8 @@
 use super::Stage;
 use crate::choose::WaveId;
 use crate::observe::{MemoryEvent, Space};
-use crate::wave::{Wave, rows, scalar};
+use crate::registers::{rows, scalar};
+use crate::wave::Wave;
 
 /// Which accesses to some bytes make the launch stop, behind the instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

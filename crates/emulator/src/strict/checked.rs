@@ -12,14 +12,14 @@ use super::placed::Placed;
 use super::quick::Quick;
 use super::race::coherence::{self, CacheControl, Scope};
 use super::waits::{Counters, Loaded, Most, Wait};
+use crate::crossing::Within;
 use crate::lower::Limits;
-use crate::valu::permlane::Within;
 use luthier_isa::hazard::Facts;
 
 /// Where a value comes from or goes to, in the terms of the shadow state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// The first of some rows of [`crate::wave::rows`].
+    /// The first of some rows of [`crate::registers::rows`].
     Rows(u16, u8),
     /// The first of some scalar codes.
     Scalars(u8, u8),
@@ -32,7 +32,7 @@ fn names_scc(sources: &[Source]) -> bool {
 }
 
 impl Place {
-    pub const SCC: Place = Place::Scalars(crate::wave::scalar::SCC, 1);
+    pub const SCC: Place = Place::Scalars(crate::registers::scalar::SCC, 1);
 
     /// Registers that it spans.
     pub fn words(self) -> u8 {
@@ -233,7 +233,7 @@ pub(super) fn place(value: Operand, limits: Limits) -> Option<Place> {
             Place::Rows(limits.row_of(range.first)?, range.count)
         }
         Operand::Reg(range) => Place::Scalars(u8::try_from(range.first.index()).ok()?, range.count),
-        Operand::Inline(code) => Place::Constant(crate::wave::inline_constant32(code as u8).unwrap_or(0)),
+        Operand::Inline(code) => Place::Constant(crate::registers::inline_constant32(code as u8).unwrap_or(0)),
         Operand::Literal(value) => Place::Constant(value),
         Operand::Literal64(value) => Place::Constant(value as u32),
         Operand::Special(_) => Place::Constant(0),
@@ -347,11 +347,11 @@ impl Checked {
             touched.retain(|(unit, written)| *written || !unread.contains(unit) || named.contains(unit));
         }
         if info.base.starts_with("v_div_fmas") {
-            mask = Some(crate::wave::scalar::VCC);
+            mask = Some(crate::registers::scalar::VCC);
         }
         if matches!(info.op(), IsaOp::SCbranchVccz | IsaOp::SCbranchVccnz) {
             let words = if info.mode.wave().lanes() > 32 { 2 } else { 1 };
-            sources.push(Source { place: Place::Scalars(crate::wave::scalar::VCC, words), used: !0, shift: 0 });
+            sources.push(Source { place: Place::Scalars(crate::registers::scalar::VCC, words), used: !0, shift: 0 });
         }
         // Behind all others, which rules number; DPP moves the first of those.
         sources.append(&mut accumulators);
@@ -580,7 +580,7 @@ pub(super) fn rule(inst: &Inst, base: &str, sources: &[Source], results: &[Place
             return Rule::Compare;
         }
         if base.starts_with("v_cndmask") {
-            return Rule::VectorSelect(mask.unwrap_or(crate::wave::scalar::VCC));
+            return Rule::VectorSelect(mask.unwrap_or(crate::registers::scalar::VCC));
         }
         if let Some(elements) = Elements::of(inst, base).filter(|_| plain) {
             return Rule::Elements(elements);

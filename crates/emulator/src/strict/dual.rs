@@ -31,7 +31,7 @@ pub fn halves(inst: &Inst, pc: u64, limits: Limits) -> Vec<Checked> {
             _ => None,
         });
         sources.truncate(if named.is_some() { 2 } else { usize::MAX });
-        let mask = (base == "v_cndmask_b32").then_some(named.unwrap_or(crate::wave::scalar::VCC));
+        let mask = (base == "v_cndmask_b32").then_some(named.unwrap_or(crate::registers::scalar::VCC));
         let rule = rule(inst, base, &sources, &results, mask);
         Checked::bare(pc, limits, sources, results, rule)
     };

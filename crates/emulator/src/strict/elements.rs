@@ -6,7 +6,7 @@ use luthier_isa::{Field, Flags, Inst, Operand};
 use super::checked::{Checked, Source};
 use super::shadow::Shadow;
 use crate::fp::small::packed;
-use crate::mem::lanes;
+use crate::masks::lanes;
 use crate::valu::scaled::{self, Scaled};
 
 /// Which of the sources' bits make each bit of the result: number `n`, from bit `n * to` of the result on, is
@@ -149,7 +149,7 @@ pub(super) fn written(inst: &Inst, base: &str) -> Option<u32> {
         None if base == "v_cvt_pkaccum_u8_f32" => {
             // Which byte, the second source says.
             return match inst.operand_in(Field::Src1)? {
-                Operand::Inline(code) => Some(0xff << (8 * (crate::wave::inline_constant32(code as u8)? & 3))),
+                Operand::Inline(code) => Some(0xff << (8 * (crate::registers::inline_constant32(code as u8)? & 3))),
                 _ => None,
             };
         }

@@ -7,8 +7,8 @@
 use super::cells::{Touch, Toucher};
 use super::order::{AccessId, Clock};
 use super::{Looks, Strict, memory::with};
+use crate::masks::lanes;
 use crate::mem::engine::{Engine, LanePiece};
-use crate::mem::lanes;
 use crate::memory::Memory;
 use crate::op::Flow;
 use crate::report::FindingKind;

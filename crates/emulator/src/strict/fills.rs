@@ -9,8 +9,9 @@ use super::checked::{Checked, Place, Rule};
 use super::{Group, Looks, Strict, set_up};
 use crate::lower::{Builder, Ending, Limits};
 use crate::op::{Flow, Op};
+use crate::registers::{rows, scalar};
 use crate::report::Kinds;
-use crate::wave::{Wave, rows, scalar};
+use crate::wave::Wave;
 
 #[path = "../../../isa/tests/common/mod.rs"]
 mod words;

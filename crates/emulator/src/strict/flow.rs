@@ -8,10 +8,11 @@ use super::elements::Elements;
 use super::origin::kind_of;
 use super::shadow::{Shadow, value};
 use super::spread::moved;
-use crate::mem::lanes;
+use crate::crossing::group_width;
+use crate::masks::lanes;
+use crate::registers::scalar;
 use crate::report::FindingKind;
-use crate::valu::permlane::group_width;
-use crate::wave::{Wave, scalar};
+use crate::wave::Wave;
 
 /// The undefined bits of `a op b`, given both sides' values and undefined bits: a defined zero decides an AND, a
 /// defined one an OR.

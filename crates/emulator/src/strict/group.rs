@@ -9,9 +9,9 @@ use super::order::{AccessId, Actor, Clock, Order, Relation};
 use super::origin::Origin;
 use super::race::{Passage, Watched};
 use super::{Looks, Party};
+use crate::masks::lanes;
 use crate::mem::access::in_a_row;
 use crate::mem::engine::Engine;
-use crate::mem::lanes;
 
 /// Device memory that an access under way touches.
 struct Open {

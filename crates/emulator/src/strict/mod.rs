@@ -62,8 +62,9 @@ use waits::Waits;
 
 use crate::memory::unwritten::Unwritten;
 use crate::op::{Flow, Handler, Op};
+use crate::registers::scalar;
 use crate::report::{Extent, FindingKind, Kinds};
-use crate::wave::{Wave, scalar};
+use crate::wave::Wave;
 
 /// A finding before the launch adds where it was made.
 #[derive(Clone, Debug)]

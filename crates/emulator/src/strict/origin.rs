@@ -10,7 +10,7 @@ use std::fmt;
 use super::checked::{Checked, Place, Rule, Source};
 use super::shadow::{Shadow, value};
 use super::{Log, Party};
-use crate::mem::lanes;
+use crate::masks::lanes;
 use crate::report::FindingKind;
 use crate::wave::Wave;
 

@@ -1,6 +1,6 @@
 //! Words of LDS that the lanes of a mask access, neighbours together.
 
-use crate::mem::lanes;
+use crate::masks::lanes;
 
 /// A few runs of words.
 pub struct Runs {

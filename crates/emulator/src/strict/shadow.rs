@@ -6,11 +6,11 @@
 
 use super::checked::{Place, Source};
 use super::origin::Origins;
-use crate::mem::lanes;
+use crate::masks::lanes;
 use crate::wave::Wave;
 
 /// The rows that are registers, from v0 on.
-pub(super) const ROWS: usize = crate::wave::rows::TEMP as usize;
+pub(super) const ROWS: usize = crate::registers::rows::TEMP as usize;
 
 pub(super) struct Shadow {
     /// One set bit for each undefined bit.

@@ -4,8 +4,9 @@ use super::Log;
 use super::checked::{Checked, Place, Rule, Source, Way};
 use super::flow::{logic, up};
 use super::shadow::{Shadow, value};
-use crate::mem::lanes;
-use crate::wave::{Wave, scalar};
+use crate::masks::lanes;
+use crate::registers::scalar;
+use crate::wave::Wave;
 
 /// The undefined bits that one lane reads.
 struct Inputs {

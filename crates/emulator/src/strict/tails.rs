@@ -6,9 +6,10 @@
 
 use super::memory::with;
 use super::{Looks, Strict};
+use crate::masks::lanes;
+use crate::mem::Action;
 use crate::mem::access::{Addresses, Rows, in_a_row};
 use crate::mem::atomic::Atomic;
-use crate::mem::{Action, lanes};
 use crate::memory::Edge;
 use crate::report::FindingKind;
 use crate::wave::Wave;

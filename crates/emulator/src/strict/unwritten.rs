@@ -2,9 +2,10 @@
 
 use super::origin::{Origin, Space};
 use super::{Looks, Strict, memory::with};
+use crate::masks::lanes;
 use crate::mem::access::{Addresses, Rows, in_a_row};
 use crate::mem::atomic::Atomic;
-use crate::mem::{Action, Transfer, lanes};
+use crate::mem::{Action, Transfer};
 use crate::memory::Memory;
 use crate::wave::Wave;
 

@@ -14,8 +14,9 @@ use crate::fp::{half, minmax, soft};
 use crate::lanes::{map1, map2, map3};
 use crate::mode::{Mode, Round};
 use crate::op::{Flow, Op, RawMods};
+use crate::registers::Row;
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 
 /// A bf16 as MODE has it read or written.
 #[inline(always)]
@@ -54,7 +55,7 @@ fn packed(w: &mut Wave, op: &Op, sources: usize, f: fn(Mode, u32, u32, u32) -> u
 
 /// Minimum or maximum, which bf16 has as f32 has it: it is f32's upper half.
 fn select(w: &mut Wave, op: &Op, f: fn(Rules, u32, u32) -> u32) -> Flow {
-    let (m, rules) = (w.mode, Rules::of(w));
+    let (m, rules) = (w.mode, Rules::of(w.mode, w.generation));
     let keep = rules.keeps16_64(m) == [true; 2];
     let one = |a: u32, b: u32| f(rules, flush(a, keep) << 16, flush(b, keep) << 16) >> 16;
     map2(w, op, |a, b| one(a & 0xffff, b & 0xffff) | one(a >> 16, b >> 16) << 16)

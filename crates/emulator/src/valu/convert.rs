@@ -8,8 +8,9 @@ use crate::fp::{self, half, soft};
 use crate::lanes::{map1, map2, map3};
 use crate::mode::{Mode, Round};
 use crate::op::{Flow, Op};
+use crate::registers::Row;
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 
 use luthier_isa::Generation;
 

@@ -5,7 +5,7 @@ use luthier_isa::Generation;
 use super::lanewise::{Lanewise, RESULTS, SOURCES};
 use super::shapes::float32;
 use crate::fp::{self, SIGN32, division, quiet32, scale, soft};
-use crate::mem::lanes;
+use crate::masks::lanes;
 use crate::mode::{Mode, Round};
 use crate::op::{Flow, Op};
 use crate::wave::Wave;

@@ -13,8 +13,9 @@ use crate::fp::{self, flush16, flush32, half, soft};
 use crate::lanes::{fill1, map3};
 use crate::mode::Round;
 use crate::op::{Flow, Op, OpFlags, RawMods};
+use crate::registers::Row;
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 use luthier_isa::Generation;
 
 /// Element `k` of `32 / N` bits, sign-extended or not.

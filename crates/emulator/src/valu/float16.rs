@@ -49,7 +49,7 @@ fn integral(w: &mut Wave, op: &Op, f: impl Fn(f32) -> f32) -> Flow {
 #[inline(always)]
 fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32) -> u32) -> Flow {
     let m = w.mode;
-    let rules = Rules::of(w);
+    let rules = Rules::of(w.mode, w.generation);
     let keep = rules.keeps16_64(m) == [true; 2];
     let read = |x: u32| fp::flush16(x & 0xffff, keep);
     map2(w, op, |a, b| f(rules, read(a), read(b)))

@@ -51,7 +51,7 @@ fn integral(w: &mut Wave, op: &Op, f: impl Fn(f32) -> f32) -> Flow {
 #[inline(always)]
 fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32) -> u32) -> Flow {
     let m = w.mode;
-    let rules = Rules::of(w);
+    let rules = Rules::of(w.mode, w.generation);
     let keep = rules.keeps32(m) == [true; 2];
     map2(w, op, |a, b| f(rules, fp::flush32(a, keep), fp::flush32(b, keep)))
 }

@@ -11,8 +11,9 @@ use crate::fp::minmax::Rules;
 use crate::fp::{self, minmax, quiet64, scale, soft, trig};
 use crate::lanes::{map1_64, map2_64};
 use crate::op::{Flow, Op};
+use crate::registers::Row;
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 
 use luthier_isa::Generation;
 
@@ -29,7 +30,7 @@ fn integral(w: &mut Wave, op: &Op, f: impl Fn(f64) -> f64) -> Flow {
 #[inline(always)]
 fn minmax2(w: &mut Wave, op: &Op, f: impl Fn(Rules, u64, u64) -> u64) -> Flow {
     let m = w.mode;
-    let rules = Rules::of(w);
+    let rules = Rules::of(w.mode, w.generation);
     let keep = rules.keeps16_64(m) == [true; 2];
     map2_64(w, op, |a, b| f(rules, fp::flush64(a, keep), fp::flush64(b, keep)))
 }

@@ -9,8 +9,9 @@ use crate::fp::minmax::{self, Rules};
 use crate::fp::small::packed;
 use crate::lanes::{map1, map2_64, map3};
 use crate::op::{Flow, Op, OpFlags};
+use crate::registers::Row;
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 
 /// The bit of [`crate::op::RawMods`] that asks for clamping.
 const CLAMP: u64 = 1 << 13;
@@ -78,7 +79,7 @@ fn halves(w: &mut Wave, op: &Op, signed: bool, f: impl Fn(i32, i32, i32) -> i32)
 /// Minimum or maximum of three numbers in each half, in which a NaN loses.
 #[inline(always)]
 fn halves_of_floats(w: &mut Wave, op: &Op, f: impl Fn(Rules, u32, u32, u32) -> u32) -> Flow {
-    let (m, rules) = (w.mode, Rules::of(w));
+    let (m, rules) = (w.mode, Rules::of(w.mode, w.generation));
     let one = |a, b, c| f(rules, in16(m, a), in16(m, b), in16(m, c));
     map3(w, op, |a, b, c| one(a, b, c) | one(a >> 16, b >> 16, c >> 16) << 16)
 }

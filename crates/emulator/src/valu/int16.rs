@@ -7,8 +7,9 @@ use super::op;
 use crate::fp;
 use crate::lanes::{map1, map2, map3};
 use crate::op::{Flow, Op, OpFlags, RawMods};
+use crate::registers::Row;
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 
 #[inline(always)]
 fn clamped2(w: &mut Wave, op: &Op, plain: impl Fn(u16, u16) -> u16, clamp: impl Fn(u16, u16) -> u16) -> Flow {

@@ -5,8 +5,9 @@ use luthier_isa::op::Op as IsaOp;
 use super::op;
 use crate::lanes::{carry, each_lane, fill3, map1, map2, map3};
 use crate::op::{Flow, Op, OpFlags};
+use crate::registers::Row;
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 
 /// As [`map2`], with one function for plain and one for saturating operation.
 #[inline(always)]

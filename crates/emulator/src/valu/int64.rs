@@ -6,8 +6,9 @@ use super::int32::{masked_abs_diff_bytes, sad_u8};
 use super::op;
 use super::shapes::{mask, read64, write64};
 use crate::op::{Flow, Op, OpFlags};
+use crate::registers::Row;
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 
 /// dst:64 = f(src1:64, src0), the order of the reversed shifts.
 #[inline(always)]

@@ -4,7 +4,8 @@
 use crate::lanes::HALF;
 use crate::masks::pack;
 use crate::op::{Flow, Op};
-use crate::wave::{Row, Wave};
+use crate::registers::Row;
+use crate::wave::Wave;
 
 /// Vectors of words that an operation is given and gives at most.
 pub const SOURCES: usize = 7;

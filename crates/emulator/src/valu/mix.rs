@@ -8,8 +8,9 @@ use super::{convert, float32, op};
 use crate::fp::{self, half, soft};
 use crate::lanes::{fill1, fill2, fill3};
 use crate::op::{Flow, Op, RawMods};
+use crate::registers::Row;
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 
 /// Source `k` as f32 bits, absolute value and sign applied.
 #[inline(always)]

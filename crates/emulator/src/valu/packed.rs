@@ -11,8 +11,9 @@ use crate::fp::{self, half, minmax, soft};
 use crate::lanes::{each_lane, fill3, map2, map3};
 use crate::mode::{Mode, Round};
 use crate::op::{Flow, Op, OpFlags, RawMods};
+use crate::registers::Row;
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 
 #[inline(always)]
 fn both(lo: u32, hi: u32) -> u32 {
@@ -48,7 +49,7 @@ fn shifts(w: &mut Wave, op: &Op, f: impl Fn(u16, u32) -> u16) -> Flow {
 macro_rules! minmax2 {
     ($f:path) => {
         op!(w, o => {
-            let rules = Rules::of(w);
+            let rules = Rules::of(w.mode, w.generation);
             let keep = rules.keeps16_64(w.mode) == [true; 2];
             let read = |x: u32| fp::flush16(x & 0xffff, keep);
             each_lane!(w, o, |a, b| both($f(rules, read(a), read(b)), $f(rules, read(a >> 16), read(b >> 16))))
@@ -58,7 +59,7 @@ macro_rules! minmax2 {
 
 #[inline(always)]
 fn minmax3(w: &mut Wave, op: &Op, f: impl Fn(u32, u32) -> u32) -> Flow {
-    let (m, keep) = (w.mode, Rules::of(w).keeps16_64(w.mode)[1]);
+    let (m, keep) = (w.mode, Rules::of(w.mode, w.generation).keeps16_64(w.mode)[1]);
     let g = |a: u32, b: u32, c: u32| fp::flush16(f(f(fp::in16(m, a), fp::in16(m, b)), fp::in16(m, c)), keep);
     map3(w, op, |a, b, c| both(g(a, b, c), g(a >> 16, b >> 16, c >> 16)))
 }

@@ -12,11 +12,12 @@
 use luthier_isa::op::Op as IsaOp;
 
 use super::op;
-use crate::crossing;
+use crate::crossing::{self, Within, group_width};
 use crate::error::FaultKind;
 use crate::op::{Flow, Op, RawMods};
+use crate::registers::Row;
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 
 /// Lane `i` reads what `from` says.
 fn permute(w: &mut Wave, op: &Op, from: impl Fn(usize) -> usize) -> Flow {
@@ -31,45 +32,6 @@ fn permute(w: &mut Wave, op: &Op, from: impl Fn(usize) -> usize) -> Flow {
 /// Sixteen lane numbers of four bits from two scalars.
 fn selection(w: &Wave, op: &Op) -> u64 {
     u64::from(w.row(op.src[1]).0[0]) | u64::from(w.row(op.src[2]).0[0]) << 32
-}
-
-/// Which lane of its group a lane reads.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Within {
-    Broadcast,
-    Up,
-    Down,
-    Xor,
-}
-
-impl Within {
-    pub fn of(op: IsaOp) -> Option<Within> {
-        Some(match op {
-            IsaOp::VPermlaneBcastB32 => Within::Broadcast,
-            IsaOp::VPermlaneUpB32 => Within::Up,
-            IsaOp::VPermlaneDownB32 => Within::Down,
-            IsaOp::VPermlaneXorB32 => Within::Xor,
-            _ => return None,
-        })
-    }
-    /// The lane that `lane` reads, given the second source and the group's width.
-    pub fn source(self, lane: usize, by: u32, width: u32) -> usize {
-        let (own, width) = (lane as u32, width.max(1));
-        let (first, at) = (own & !(width - 1), own & (width - 1));
-        let from = match self {
-            Within::Broadcast => Some(first + (by & 63 & (width - 1))),
-            Within::Up => at.checked_sub(by).map(|at| first + at),
-            Within::Down => at.checked_add(by).filter(|&at| at < width).map(|at| first + at),
-            // Lower groups are in reach.
-            Within::Xor => Some(own ^ by).filter(|&from| by < 32 && from < first + width),
-        };
-        from.unwrap_or(own) as usize
-    }
-}
-
-/// A group's width from a scalar, whose low six bits count.
-pub fn group_width(scalar: u32) -> Option<u32> {
-    Some(scalar & 63).filter(|width| width.is_power_of_two())
 }
 
 fn no_group(w: &mut Wave, width: u32) -> Flow {

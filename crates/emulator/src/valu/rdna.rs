@@ -10,8 +10,9 @@ use crate::fp::{self, minmax, soft};
 use crate::lanes::{map1, map2, map3};
 use crate::mode::Mode;
 use crate::op::{Flow, Handler, Op};
+use crate::registers::{Row, scalar};
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave, scalar};
+use crate::wave::Wave;
 
 use luthier_isa::Generation;
 

@@ -29,10 +29,11 @@ use super::small::{byte, merge, signs, single};
 use crate::error::FaultKind;
 use crate::fp::small::{self, BF6, BF8, FP4, FP6, FP8, Rounding, Small, next_random};
 use crate::fp::soft::{self, Format};
-use crate::mem::lanes;
+use crate::masks::lanes;
 use crate::op::{Flow, Op, RawMods};
+use crate::registers::Row;
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 
 /// What a name says, in a micro-op's `imm2`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -5,11 +5,13 @@
 //! done again by the exact function; so are all lanes under directed rounding.
 
 use crate::fp::{flush16, flush32, flush64, half, quiet32};
-use crate::lanes::{Halves, fill3, fill64, lane64, ranges};
+use crate::lanes::{fill3, fill64, lane64, ranges};
 use crate::level::{Level, level};
 use crate::mode::{Mode, Round};
 use crate::op::{Flow, Op};
-use crate::wave::{Row, Wave};
+use crate::registers::Halves;
+use crate::registers::Row;
+use crate::wave::Wave;
 
 /// Exact operations on bits.
 pub type Exact3<T> = fn(Mode, T, T, T) -> T;

@@ -14,10 +14,11 @@ use crate::error::FaultKind;
 use crate::fp::small::{BF8, BF8_FNUZ, BF16, E5M3, F16, FP8, FP8_FNUZ, Rounding, Small, next_random};
 use crate::fp::soft::{self, Format};
 use crate::lanes::{map1, map3};
-use crate::mem::lanes;
+use crate::masks::lanes;
 use crate::op::{Flow, Op, OpFlags, RawMods};
+use crate::registers::Row;
 use crate::registry::ValuOp;
-use crate::wave::{Row, Wave};
+use crate::wave::Wave;
 
 use luthier_isa::Generation;
 

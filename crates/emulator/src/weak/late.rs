@@ -7,8 +7,9 @@ use std::ops::Range;
 
 use super::history::By;
 use crate::choose::WaveId;
+use crate::masks::lanes;
+use crate::mem::Action;
 use crate::mem::access::{Addresses, Rows};
-use crate::mem::{Action, lanes};
 use crate::memory::{Memory, Recent};
 use crate::wave::Wave;
 

@@ -8,7 +8,7 @@ use super::super::nodes::{Place, Value};
 use super::assembler::Jump;
 use super::frame::SLOTS;
 use super::{Assembler, EXEC, Plan, TooLarge};
-use crate::wave::scalar;
+use crate::registers::scalar;
 
 /// A register or memory.
 #[derive(Clone, Copy)]

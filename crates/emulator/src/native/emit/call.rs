@@ -6,7 +6,8 @@ use super::super::functions::{Function, RESULTS, SOURCES};
 use super::super::nodes::{Node, Value};
 use super::body::Body;
 use super::{EXEC, TooLarge};
-use crate::wave::{Wave, scalar};
+use crate::registers::scalar;
+use crate::wave::Wave;
 
 /// What functions may change of what the code needs.
 pub(super) const KEPT: [Register; 6] =

@@ -5,7 +5,7 @@ use iced_x86::{Code, Instruction, Register};
 use super::super::nodes::{Node, Value};
 use super::body::Body;
 use super::{EXEC, TooLarge, masked};
-use crate::wave::scalar;
+use crate::registers::scalar;
 
 /// Wide vectors: lanes with NaNs.
 const NAN: Register = Register::K4;

@@ -4,7 +4,7 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::super::forms::{Logic, Scalar, ScalarForm, Source, When};
 use super::{Assembler, TooLarge};
-use crate::wave::scalar;
+use crate::registers::scalar;
 
 /// SCC as it will be.
 const SCC: Register = Register::R11D;

@@ -6,7 +6,7 @@ use super::super::forms::{Space, Store};
 use super::super::machine::Machine;
 use super::global::Look;
 use super::{Assembler, EXEC, Frame, Jump, Pool, TooLarge, masked};
-use crate::wave::scalar;
+use crate::registers::scalar;
 
 /// Vector registers: addresses, data, three to work with, and (narrow) the lanes that are on.
 const ADDRESS: usize = 0;

@@ -3,7 +3,7 @@
 use luthier_isa::op::Op as IsaOp;
 
 use crate::op::Op;
-use crate::wave::scalar;
+use crate::registers::scalar;
 
 /// When a branch is taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,7 +3,7 @@
 use super::super::functions::{Function, SOURCES};
 use super::super::nodes::{Node, Value};
 use super::{Foreign, Form};
-use crate::wave::scalar;
+use crate::registers::scalar;
 
 impl Form<'_> {
     fn called(&mut self, function: Function, given: &[Value], mask: Option<Value>) -> Value {

@@ -20,8 +20,8 @@ use luthier_isa::op::Op as IsaOp;
 use super::graph::Graph;
 use super::nodes::{Binary, Node, Place, Rest, Value};
 use crate::op::{Kind, Op, OpFlags};
+use crate::registers::{inline_constant_f16, inline_constant32, rows, scalar as codes};
 use crate::valu::compare::comparison;
-use crate::wave::{inline_constant_f16, inline_constant32, rows, scalar as codes};
 
 /// That a micro-op has no native form here: the run ends before its instruction.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use luthier_isa::op::Op as IsaOp;
 
 use crate::op::Op;
+use crate::registers::scalar;
 use crate::scalar::{IMM, IMM2};
-use crate::wave::scalar;
 
 /// A scalar operation with a native form.
 #[derive(Clone, Copy, Debug)]

@@ -2,9 +2,10 @@
 
 use super::coherence::{ALL, CacheControl, Scope};
 use super::{Access, Lack, Passage, Race};
+use crate::masks::lanes;
+use crate::mem::Action;
 use crate::mem::access::{Addresses, Rows};
 use crate::mem::atomic::Atomic;
-use crate::mem::{Action, lanes};
 use crate::report::FindingKind;
 use crate::strict::memory::with;
 use crate::strict::{Party, Strict};

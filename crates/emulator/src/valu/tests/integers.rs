@@ -261,7 +261,7 @@ fn carries() {
                     bench.set(0, lane, a);
                     bench.set(1, lane, EDGES[lane % 16]);
                 }
-                *bench.wave.row_mut(super::RESULT) = crate::wave::Row([0xdead_beef; 64]);
+                *bench.wave.row_mut(super::RESULT) = crate::registers::Row([0xdead_beef; 64]);
                 bench.run(name);
                 for lane in 0..64 {
                     let c = if carry_in { i128::from(carries >> lane & 1) } else { 0 };

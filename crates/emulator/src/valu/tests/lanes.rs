@@ -1,7 +1,7 @@
 //! Moves, selection and the operations between lanes and scalars.
 
 use super::{Bench, DEFAULT, MASK, RESULT, SOURCES};
-use crate::wave::Row;
+use crate::registers::Row;
 
 fn numbered(bench: &mut Bench) {
     for lane in 0..64 {

@@ -13,7 +13,8 @@ mod special;
 
 use crate::mode::Mode;
 use crate::op::{Op, OpFlags};
-use crate::wave::{Row, Wave};
+use crate::registers::Row;
+use crate::wave::Wave;
 
 /// Denormals kept, IEEE and DX10 clamp on: how compute kernels start.
 const DEFAULT: u32 = 0x3f0;

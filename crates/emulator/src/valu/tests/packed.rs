@@ -94,7 +94,7 @@ fn fma_mix_reads_halves_where_told() {
     let halves = 5 << 10; // sources 0 and 2 are halves
     let mut mix = |name: &str, mods: u64| {
         bench.op.imm = mods;
-        *bench.wave.row_mut(RESULT) = crate::wave::Row([0xaaaa_bbbb; 64]);
+        *bench.wave.row_mut(RESULT) = crate::registers::Row([0xaaaa_bbbb; 64]);
         bench.run(name);
         bench.get32(0)
     };
