@@ -9,7 +9,8 @@
 //!
 //! The code is a function of the System V convention: RDI the first row, RSI the scalar registers, EDX the vectors of
 //! lanes that there are to do, RCX and R8D the workgroup's LDS and its bytes, R9 the allocations that the wave remembers.
-//! A run may end in a branch to its own beginning, which it takes by itself as often as the wave says ([`branch`]).
+//! A run may end in a branch to its own beginning, which it takes by itself as often as the wave says, or have one onwards to
+//! the beginning of a phase ([`branch`]).
 //! It gives 0, or [`OUT`], or in the low byte the vectors that are left of a phase, and above it which one: a result there is a NaN, an
 //! address is outside of LDS or of what the wave remembers, or lies otherwise than the code can do. R10 leads to the pieces of
 //! masks, RBX to the allocations, EBP holds how many bytes are to be found there, R12 leads to where they were found.
