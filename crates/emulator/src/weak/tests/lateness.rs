@@ -44,7 +44,9 @@ fn wave(caches: Option<&Arc<Caches>>, memory: &Arc<Memory>) -> Wave {
     let mut w = Wave::new();
     w.memory = Arc::clone(memory);
     w.kept = !0;
-    (0..8).for_each(|row| w.row_mut(row).0 = std::array::from_fn(|lane| 0x1234_5678 * (row as u32 + lane as u32)));
+    (0..8).for_each(|row| {
+        w.row_mut(row).0 = std::array::from_fn(|lane| 0x1234_5678_u32.wrapping_mul(row as u32 + lane as u32))
+    });
     w.weak = caches.map(|caches| Box::new(caches.part(WaveId { group: 0, wave: 0 })));
     w.is_watched = caches.is_some();
     w
