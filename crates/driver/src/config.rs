@@ -1,6 +1,6 @@
 //! What the mock GPUs are, from environment variables.
 
-use luthier_emulator::level;
+use luthier_emulator::environment;
 use luthier_emulator::{FindingKind, Kinds, Schedule, Strict, TARGETS};
 use luthier_isa::Target;
 
@@ -79,7 +79,7 @@ impl Config {
             }
         };
         let flag = |name: &str| get(name).is_some_and(|value| value != "0");
-        level::wanted(&get(level::VARIABLE).unwrap_or_default())?;
+        environment::check_words(&get)?;
         let compute_units = match size(Size::Cus) {
             None => card.map_or(8, |card| card.compute_units),
             Some(text) => {
@@ -270,6 +270,7 @@ mod tests {
             ("LUTHIER_SCHEDULE", "random"),
             ("LUTHIER_MOCK_FINDINGS", "twice"),
             ("LUTHIER_EMULATOR_SIMD", "sse9"),
+            ("LUTHIER_NATIVE", "often"),
         ] {
             let error = with(&[(name, value)]).expect_err(value);
             assert!(error.starts_with(&format!("{name}={value}")), "{error}");

@@ -45,7 +45,7 @@ pub fn wanted(word: &str) -> Result<Level, String> {
 }
 
 fn of_environment() -> Result<Level, String> {
-    wanted(&std::env::var_os(VARIABLE).unwrap_or_default().to_string_lossy())
+    wanted(&crate::environment::word(VARIABLE))
 }
 
 /// A word that is not obeyed would have its user compare a level with itself.

@@ -100,6 +100,7 @@
 //! | [`strict`], [`report`] | what strict mode checks, what a launch reports |
 //! | [`poison`] | overwriting registers that are claimed to be dead |
 //! | [`coverage`](mod@coverage) | which opcodes are implemented |
+//! | [`environment`] | what the environment may say |
 //! | [`error`] | why the device refuses or stops |
 
 // Loops over lanes index several rows by lane.
@@ -113,6 +114,7 @@ pub mod coverage;
 mod crossing;
 pub mod device;
 pub mod dispatch;
+pub mod environment;
 pub mod error;
 pub mod explore;
 pub mod facts;

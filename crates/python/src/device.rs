@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use luthier_emulator::buffer::Buffer;
-use luthier_emulator::level;
+use luthier_emulator::environment;
 use luthier_emulator::memory::unwritten;
 use luthier_emulator::observe::Watch;
 use luthier_emulator::{
@@ -67,7 +67,7 @@ impl PyDevice {
         guard(py, || {
             let target = Target::from_name(processor).filter(|target| TARGETS.contains(target));
             let target = target.ok_or_else(|| device_error(EmuError::Target(processor.to_owned())))?;
-            level::check().map_err(|why| Class::Argument.error(why))?;
+            environment::check().map_err(|why| Class::Argument.error(why))?;
             let config = DeviceConfig::default();
             let config = DeviceConfig { threads, watchdog: watchdog.unwrap_or(config.watchdog), time, ..config };
             Ok(PyDevice { inner: Device::new(target, config) })

@@ -34,7 +34,7 @@ fn means() -> u8 {
 fn found() -> u8 {
     #[cfg(target_arch = "x86_64")]
     {
-        let is_base = std::env::var("LUTHIER_EMULATOR_SIMD").is_ok_and(|wish| wish == "base");
+        let is_base = crate::environment::word(crate::level::VARIABLE) == "base";
         if is_x86_feature_detected!("avx") && !is_base {
             return AVX;
         }

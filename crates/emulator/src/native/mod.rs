@@ -64,6 +64,9 @@ static BYTES: AtomicUsize = AtomicUsize::new(0);
 /// The host gives no executable memory.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
+/// What says when blocks get native code.
+pub const VARIABLE: &str = "LUTHIER_NATIVE";
+
 /// When blocks get native code, and run it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum When {
@@ -75,24 +78,29 @@ pub enum When {
 }
 
 impl When {
-    /// What `LUTHIER_NATIVE` says: a number of executions, 0 for never, or `random:SEED`.
-    fn of(text: &str) -> When {
+    /// What [`VARIABLE`] says: a number of executions, 0 for never, or `random:SEED`.
+    ///
+    /// # Errors
+    /// It says something else; in a line.
+    pub fn of(text: &str) -> Result<When, String> {
         let number = |text: &str| text.parse().ok();
-        match text.strip_prefix("random:").and_then(number) {
-            Some(seed) => When::Random(seed),
-            None => match number(text) {
-                Some(0) => When::Never,
-                Some(executions) => When::Hot(executions),
-                None => When::Hot(HOT),
-            },
+        match (text, text.strip_prefix("random:").and_then(number), number(text)) {
+            ("", ..) => Ok(When::Hot(HOT)),
+            (_, Some(seed), _) => Ok(When::Random(seed)),
+            (_, _, Some(0)) => Ok(When::Never),
+            (_, _, Some(executions)) => Ok(When::Hot(executions)),
+            _ => Err(format!("{VARIABLE}={text} is not possible: it is a number, or random:SEED")),
         }
     }
 }
 
 /// What the environment says.
+///
+/// # Panics
+/// As [`When::of`] refuses: who makes devices asks [`crate::environment::check`] first.
 pub fn when() -> When {
     static CHOSEN: OnceLock<When> = OnceLock::new();
-    *CHOSEN.get_or_init(|| When::of(&std::env::var("LUTHIER_NATIVE").unwrap_or_default()))
+    *CHOSEN.get_or_init(|| When::of(&crate::environment::word(VARIABLE)).unwrap_or_else(|why| panic!("{why}")))
 }
 
 /// The host's vectors, if native code can be made.

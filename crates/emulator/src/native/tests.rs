@@ -379,10 +379,12 @@ const HOST: u32 = 0xf0;
 
 #[test]
 fn the_environment_says_when() {
-    assert_eq!(["", "0", "1", "often", "random:7", "random:x"].map(super::When::of), {
-        use super::When::{Hot, Never, Random};
-        [Hot(super::HOT), Never, Hot(1), Hot(super::HOT), Random(7), Hot(super::HOT)]
-    });
+    use super::When::{self, Hot, Never, Random};
+    assert_eq!(["", "0", "1", "random:7"].map(When::of), [Hot(super::HOT), Never, Hot(1), Random(7)].map(Ok));
+    for word in ["often", "random:x", "-1", " 1"] {
+        let why = format!("LUTHIER_NATIVE={word} is not possible: it is a number, or random:SEED");
+        assert_eq!(When::of(word), Err(why));
+    }
 }
 
 #[test]

@@ -1,4 +1,5 @@
-"""What ``LUTHIER_EMULATOR_SIMD`` may say: a word that is not obeyed would have its user compare a level with itself."""
+"""What ``LUTHIER_EMULATOR_SIMD`` and ``LUTHIER_NATIVE`` may say: a word that is not obeyed would have its user compare something
+with itself."""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ SOURCE = "KERNEL one(u32 *out) { out[local_x()] = group_x() + local_x(); }"
 MAKES = "import luthier as lt\ntry: lt.Device('gfx90a')\nexcept lt.ArgumentError as error: print(error)\nelse: print('made')\n"
 
 
-def _python(code: str, word: str | bytes) -> str:
+def _python(code: str, word: str | bytes, variable: str = "LUTHIER_EMULATOR_SIMD") -> str:
     """What a process says whose environment has the word."""
-    environment = {**os.environb, b"LUTHIER_EMULATOR_SIMD": word if isinstance(word, bytes) else word.encode()}
+    environment = {**os.environb, variable.encode(): word if isinstance(word, bytes) else word.encode()}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
     return done.stdout
 
@@ -29,6 +30,16 @@ def test_a_word_that_is_none_is_refused_by_name(word):
 @pytest.mark.parametrize("word", ("", "base"))
 def test_the_words_that_there_are_are_taken(word):
     assert _python(MAKES, word) == "made\n"
+
+
+@pytest.mark.parametrize("word", ("often", "random:", "-1", "1.5"))
+def test_a_word_about_native_code_that_is_none_is_refused_by_name(word):
+    assert _python(MAKES, word, "LUTHIER_NATIVE") == f"LUTHIER_NATIVE={word} is not possible: it is a number, or random:SEED\n"
+
+
+@pytest.mark.parametrize("word", ("", "0", "1", "random:7"))
+def test_the_words_about_native_code_are_taken(word):
+    assert _python(MAKES, word, "LUTHIER_NATIVE") == "made\n"
 
 
 def test_a_process_that_mends_the_word_goes_on():
