@@ -46,7 +46,7 @@ def keep(
     timeout: float | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Path:
-    """The same file where it is kept, which is nobody's to change; its name begins with ``name``. ``joined``: the command's last
+    """The file where it is kept: callers read it and do not change it. Its name begins with ``name``. ``joined``: the command's last
     word and the output's name are one, without ``-o``.
 
     Files of the command, the text, all headers of the tests and of hooks, and the compiler itself decide whether it is the

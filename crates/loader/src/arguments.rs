@@ -55,7 +55,7 @@ impl ArgMetadata {
 /// A slice of [`ArgMetadata`]; what is not built keeps its bytes.
 #[derive(Clone, Default)]
 pub struct Arguments {
-    /// An encoded array, each element of which is a map that fits; of arguments that were given, nothing.
+    /// The encoded array: the check of the note has found each element to be a map whose values fit their keys.
     raw: Raw,
     built: OnceLock<Vec<ArgMetadata>>,
 }

@@ -72,7 +72,7 @@ pub struct Terms {
     pub global: bool,
     /// The last micro-op is a branch to the first one.
     pub loops: bool,
-    /// A branch before the last micro-op, of which native code has all or nothing.
+    /// A branch forward inside the micro-ops: a run holds the branch and its target, or neither.
     pub skip: Option<Skip>,
     /// Lanes of a vector.
     pub lanes: usize,

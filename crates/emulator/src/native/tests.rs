@@ -407,7 +407,7 @@ fn each_operation_computes_what_the_interpreter_does() {
     }
 }
 
-/// Random instructions with these numbers; one of so many is an access to memory, or a scalar.
+/// Random instructions with these numbers: one in `scalars` is scalar, of the others one in `accesses` accesses memory.
 fn instructions(
     random: &mut Random,
     (operations, scalar_operations): (&[(IsaOp, ValuOp)], &[IsaOp]),

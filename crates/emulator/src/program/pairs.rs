@@ -98,8 +98,8 @@ impl Program {
         (at, entry.length, inst.saturating_sub(before as u16))
     }
 
-    /// Has a wave go on through the block that it is before and the next one, where both are native together; as
-    /// [`Program::run_within`] for so many instructions. `None`: it is something else, and nothing was done.
+    /// Runs the block before which a wave stands and the next one, where one piece of native code is made of both; stops and
+    /// counts as [`Program::run_within`] does. `None`, with nothing done, where there is no such code, or not now.
     #[inline(always)]
     pub fn run_pair(&mut self, w: &mut Wave, cursor: &mut Cursor) -> Option<(Stop, u64)> {
         let Cursor::Block(at) = *cursor else { return None };
