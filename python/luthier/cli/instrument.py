@@ -46,7 +46,7 @@ def main(args: Any) -> int:
     # What places hooks takes as long to be imported as a big object to be read: native code does that meanwhile.
     opened = Begun(lambda: _opened(args))
     from ..base.outputs import Outputs
-    from ..instrumenting import planning as planning
+    from ..instrumenting import planning  # noqa: F401  # what a tool imports anyway, before the line below
     from ..tools import load
 
     if args.ends_process:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from .options import strict_kinds
+from .options import strict
 
 
 def judged(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide")
-    strict_kinds(parser)
+    strict(parser, "look for mistakes that hardware would hide")
     parser.add_argument("--watchdog", metavar="N", help="give up when one workgroup has run N instructions")
     parser.add_argument("--timeout", metavar="SECONDS", help="give up when a launch has taken so long")
 
@@ -90,8 +89,7 @@ def add_debug(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="how waves take turns: fair (the default), pct:SEED, pct:SEED:DEPTH:STEPS, choices:AT=WHICH,..., weak:SEED:... before one of these",
     )
-    parser.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide, and stop at them")
-    strict_kinds(parser)
+    strict(parser, "look for mistakes that hardware would hide, and stop at them")
     parser.add_argument("--watchdog", metavar="N", help="give up when one workgroup has run N instructions")
     parser.add_argument("--timeout", metavar="SECONDS", help="of a case: give up when the launch has taken so long")
     parser.add_argument(

@@ -15,13 +15,16 @@ def container(parser: argparse.ArgumentParser) -> None:
 
 
 def one_entry(parser: argparse.ArgumentParser) -> None:
-    """A file with code, of which one code object is meant."""
+    """A file with code, and which of its code objects the command takes."""
     container(parser)
     parser.add_argument("--entry", metavar="N", help="which entry of a file that has several (luthier inspect --list)")
 
 
-def strict_kinds(parser: argparse.ArgumentParser) -> None:
-    """``--strict=KIND,...``."""
+def strict(
+    parser: argparse.ArgumentParser, about: str = "look for mistakes that hardware would hide; exit status 1 if any"
+) -> None:
+    """``--strict`` and ``--strict=KIND,...``."""
+    parser.add_argument("--strict", action="store_true", help=about)
     parser.add_argument(STRICT_KINDS, metavar="KIND,...", dest="strict_kinds", help="as --strict=KIND,...: these kinds only")
 
 

@@ -6,7 +6,7 @@ import argparse
 
 from ..finding_options import add as add_findings
 from ..perfetto import add_perfetto
-from .options import checking, strict_kinds
+from .options import checking, strict
 
 
 def add_trace(parser: argparse.ArgumentParser) -> None:
@@ -68,8 +68,7 @@ def add_trace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--apu", action="store_true", help="one device that shares the host's memory, without checks of addresses"
     )
-    parser.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide; exit status 1 if any")
-    strict_kinds(parser)
+    strict(parser)
     add_findings(parser)
     parser.add_argument("--watchdog", metavar="N", help="give a kernel up when one workgroup has run N instructions")
     parser.add_argument("--kfd", action="store_true", help="the program looks for the kernel's driver itself, as rocminfo does")
@@ -80,8 +79,7 @@ def add_trace(parser: argparse.ArgumentParser) -> None:
 def add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mock", metavar="TARGET[,N]", help="HIP and HSA programs run on mock GPUs, as with luthier trace")
     parser.add_argument("--triton", metavar="TARGET", help="Triton's kernels run on this mock device")
-    parser.add_argument("--strict", action="store_true", help="as without it")
-    strict_kinds(parser)
+    strict(parser, "as without it")
     parser.add_argument(
         "--report", metavar="FILE.json", dest="reports", action="append", default=[],
         help="what --format json=FILE of an earlier run wrote is judged too (repeatable)",

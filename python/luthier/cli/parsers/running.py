@@ -6,7 +6,7 @@ import argparse
 
 from ..finding_options import add as add_findings
 from ..perfetto import add_perfetto
-from .options import one_entry, placing, strict_kinds
+from .options import one_entry, placing, strict
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
@@ -45,8 +45,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
         help="the tools are about launches of this kernel, and this size; another launch runs the original (repeatable)",
     )
     placing(parser)
-    parser.add_argument("--strict", action="store_true", help="look for mistakes that hardware would hide; exit status 1 if any")
-    strict_kinds(parser)
+    strict(parser)
     add_findings(parser)
     parser.add_argument(
         "--faults", metavar="N[:SEED]", help="run N times with a bit flipped, chosen by the seed, and say what became of the runs"
