@@ -48,6 +48,15 @@ def test_a_process_that_mends_the_word_goes_on():
     assert first.startswith("LUTHIER_EMULATOR_SIMD=nonsense") and second == "made"
 
 
+def test_what_the_device_knows_is_refused_as_the_device_is():
+    done = subprocess.run(
+        [sys.executable, "-m", "luthier", "device", "--coverage", "gfx90a"],
+        capture_output=True, text=True, env={**os.environ, "LUTHIER_EMULATOR_SIMD": "nonsense"},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "luthier: error: LUTHIER_EMULATOR_SIMD=nonsense is not possible: it is base or avx2\n"
+
+
 def test_the_command_line_ends_with_status_2_and_one_line():
     file = compiled.build(SOURCE, "gfx90a")
     command = [sys.executable, "-m", "luthier", "run", str(file), "--kernel", "one", "--grid", "64", "--block", "64"]

@@ -337,6 +337,7 @@ fn kinds(names: &[String]) -> PyResult<Strict> {
 pub fn coverage(processor: &str) -> PyResult<Vec<(&'static str, Option<String>)>> {
     let target = Target::from_name(processor).filter(|target| TARGETS.contains(target));
     let target = target.ok_or_else(|| device_error(EmuError::Target(processor.to_owned())))?;
+    environment::check().map_err(|why| Class::Argument.error(why))?;
     Ok(luthier_emulator::coverage(target).into_iter().map(|c| (c.base, c.refusal)).collect())
 }
 
