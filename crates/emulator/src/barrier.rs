@@ -52,6 +52,11 @@ impl Count {
     fn new(members: u32) -> Count {
         Count { members: Cell::new(members), ..Count::default() }
     }
+    fn begin_again(&self, members: u32) {
+        self.members.set(members);
+        self.signals.set(0);
+        self.rounds.set(0);
+    }
     /// One more signal; whether it was the first of its round.
     fn signal(&self) -> bool {
         let first = self.signals.get() == 0;
@@ -128,6 +133,15 @@ struct View {
     ended: Cell<Option<u64>>,
 }
 
+impl View {
+    fn begin_again(&self) {
+        self.joined.set(0);
+        self.waits.set(Waits::default());
+        [&self.own, &self.named, &self.cluster, &self.signalled].into_iter().for_each(|rounds| rounds.set(0));
+        self.ended.set(None);
+    }
+}
+
 /// What becomes of the barrier when a wave signals, leaves or ends: which one it is, and whether it is complete by that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
@@ -167,6 +181,19 @@ impl Barriers {
     /// The same in a launch with global wave sync.
     pub fn with_global(self, global: Arc<gws::View>) -> Barriers {
         Barriers { global: Some(global), ..self }
+    }
+
+    /// Makes them those of a workgroup that begins, with as many waves in the same surroundings.
+    pub fn begin_again(&self) {
+        self.own.begin_again(self.waves.len() as u32);
+        self.named.iter().for_each(|barrier| barrier.begin_again(0));
+        self.waves.iter().for_each(View::begin_again);
+        self.pauses.set(false);
+    }
+
+    /// Whether the workgroup is one of several in a cluster.
+    pub fn has_cluster(&self) -> bool {
+        self.cluster.is_some()
     }
 
     /// The state of another workgroup's, or of this one's at another time, with this one's surroundings.

@@ -28,6 +28,10 @@ impl Lds {
     pub fn new(len: usize) -> Lds {
         Lds { words: vec![Cell::new(0); len.div_ceil(4)].into_boxed_slice() }
     }
+    /// Zeros in all of it.
+    pub fn clear(&self) {
+        self.words.iter().for_each(|word| word.set(0));
+    }
     /// In bytes.
     pub fn len(&self) -> usize {
         4 * self.words.len()

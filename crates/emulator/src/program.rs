@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use luthier_isa::Inst;
 use pairs::Following;
+pub use pairs::Together;
 
 use crate::code::{Block, Code, Place, Refusal};
 use crate::lower::Limits;

@@ -19,7 +19,7 @@ use crate::program::Program;
 use crate::schedule::{self, Turns};
 use crate::shared::Shared;
 use crate::wave::Wave;
-use crate::workgroup::{Progress, Workgroup};
+use crate::workgroup::{Progress, Round, Workgroup};
 
 /// Instructions of a wave before the next one's turn, and turns of a workgroup's waves before the next workgroup's. Turns
 /// that all waves end at a barrier do not count, as long as there are no more instructions: so registers stay in the cache.
@@ -44,6 +44,7 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize, attention: Opt
         program,
         slot0,
         free_waves: Vec::new(),
+        ended: None,
         free_slots: (0..shared.resident).rev().collect(),
         outcome: Outcome::default(),
         turns: Turns::new(shared.schedule.clone()),
@@ -117,7 +118,8 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize, attention: Opt
             return worker.outcome;
         }
     }
-    shared.spare.give(worker.free_waves.into_iter());
+    let last = worker.ended.into_iter().flat_map(|group| group.waves).map(|running| running.wave);
+    shared.spare.give(worker.free_waves.into_iter().chain(last));
     worker.outcome
 }
 
@@ -141,6 +143,8 @@ struct Worker<'a> {
     slot0: usize,
     #[allow(clippy::vec_box)] // a wave is large, and moves between lists
     free_waves: Vec<Box<Wave>>,
+    /// A workgroup that has ended, in whose place the next one begins.
+    ended: Option<Workgroup>,
     free_slots: Vec<usize>,
     outcome: Outcome,
     turns: Turns,
@@ -197,8 +201,18 @@ impl Worker<'_> {
     }
 
     fn start(&mut self, id: [u32; 3], cluster: (u64, Option<(Rc<Cluster>, u32)>), slot: usize) -> Workgroup {
-        let limits = self.program.limits();
-        let group = Workgroup::start(self.shared, id, cluster, slot, limits, &mut self.free_waves);
+        let d = &self.shared.dispatch;
+        let group = match self.ended.take() {
+            Some(mut group) if group.waves.len() as u32 == d.waves(d.group_size(id).iter().product()) => {
+                group.begin_again(self.shared, id, cluster.0, slot);
+                group
+            }
+            other => {
+                self.free_waves.extend(other.into_iter().flat_map(|group| group.waves).map(|running| running.wave));
+                let limits = self.program.limits();
+                Workgroup::start(self.shared, id, cluster, slot, limits, &mut self.free_waves)
+            }
+        };
         self.outcome.groups += 1;
         self.outcome.waves += group.waves.len() as u64;
         group
@@ -224,9 +238,18 @@ impl Worker<'_> {
             if !usual {
                 self.turns.begin(group.waves.len());
             }
+            let mut passed = false;
             if pairs {
                 let before = group.instructions;
-                group.advance_by_two(self.program)?;
+                // From barrier to barrier, as long as nobody has to be asked.
+                let far = before.saturating_add(BETWEEN_QUESTIONS).min(limit - FAR);
+                loop {
+                    let round = group.advance_by_two(self.program)?;
+                    passed = round != Round::Apart;
+                    if round != (Round::Passed { private: true }) || group.instructions >= far {
+                        break;
+                    }
+                }
                 self.unasked += group.instructions - before;
                 if !self.may_go_on(group)? {
                     return Ok(Progress::Running);
@@ -249,7 +272,7 @@ impl Worker<'_> {
                     return Ok(Progress::Running);
                 }
             }
-            let all_wait = !group.has_ready_waves();
+            let all_wait = passed || !group.has_ready_waves();
             turns -= u32::from(together == 0 && !all_wait);
             together = if all_wait { rounds } else { together.saturating_sub(1 + u32::from(pairs)) };
             match group.settle() {
@@ -297,6 +320,10 @@ impl Worker<'_> {
             _ => gws::lock(&self.shared.more_slots).give(group.slot),
         }
         let written = self.program.written();
+        if self.ended.is_none() && group.can_begin_again() {
+            let group = self.ended.insert(group);
+            return group.waves.iter_mut().for_each(|running| running.wave.note_written(written));
+        }
         let waves = group.retire(self.shared, &mut self.outcome).into_iter();
         self.free_waves.extend(waves.map(|mut wave| {
             wave.note_written(written);

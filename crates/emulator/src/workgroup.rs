@@ -14,7 +14,7 @@ use crate::lower::Limits;
 use crate::observe::{Observer, WaveEvent};
 use crate::op::Flow;
 use crate::outcome::{Outcome, Trouble, Waiting};
-use crate::program::{Cursor, Program, Stop};
+use crate::program::{Cursor, Program, Stop, Together};
 use crate::report::FindingKind;
 use crate::shared::{Shared, Slots};
 use crate::start;
@@ -92,6 +92,17 @@ pub enum Pace {
     Ended,
 }
 
+/// What a round of turns has come to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Round {
+    /// All waves that have not ended have come to a barrier, and passed it; whether all are before blocks that are private, as in
+    /// [`Workgroup::are_private`].
+    Passed {
+        private: bool,
+    },
+    Apart,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
     Running,
@@ -154,8 +165,8 @@ impl Workgroup {
         let lds = Rc::new(Lds::new(lds));
         let barriers = Barriers::new(count, d.facts.named_barriers(&d.descriptor), cluster.1);
         let barriers = Rc::new(barriers.with_global(Arc::clone(&shared.global)));
-        let scratch = shared.scratch + shared.scratch_slot * slot as u64;
-        let group = start::Group { id, size, scratch, scratch_len: shared.scratch_slot };
+        let group = Self::beginning(shared, id, slot);
+        let scratch = group.scratch;
         let start = |wave_number: u32| {
             let mut wave = free.pop().unwrap_or_else(|| {
                 let mut wave = Box::new(Wave::with_file(shared.spare.take()));
@@ -195,6 +206,34 @@ impl Workgroup {
         Workgroup { id, number, slot, waves, cluster: cluster.0, barriers, instructions: 0 }
     }
 
+    /// What its waves begin with.
+    fn beginning(shared: &Shared, id: [u32; 3], slot: usize) -> start::Group {
+        let scratch = shared.scratch + shared.scratch_slot * slot as u64;
+        start::Group { id, size: shared.dispatch.group_size(id), scratch, scratch_len: shared.scratch_slot }
+    }
+
+    /// Whether another workgroup of the launch can begin in its waves, LDS and barriers, as nothing looks at what they do.
+    pub fn can_begin_again(&self) -> bool {
+        let looked_at = |wave: &Wave| wave.strict.is_some() || wave.observer.is_some() || wave.weak.is_some();
+        !self.barriers.has_cluster() && !self.waves.iter().any(|running| looked_at(&running.wave))
+    }
+
+    /// Makes a workgroup that has ended another one of the same launch with as many waves, in its initial state.
+    pub fn begin_again(&mut self, shared: &Shared, id: [u32; 3], cluster: u64, slot: usize) {
+        let d = &shared.dispatch;
+        (self.id, self.number, self.slot, self.cluster, self.instructions) = (id, d.group_number(id), slot, cluster, 0);
+        self.barriers.begin_again();
+        if let Some(running) = self.waves.first() {
+            running.wave.lds.clear();
+        }
+        let group = Self::beginning(shared, id, slot);
+        for (number, running) in (0..).zip(&mut self.waves) {
+            shared.start.put(d, &mut running.wave, &group, number);
+            running.cursor = Cursor::Place(Place { pc: d.entry, mode: 0 });
+            (running.state, running.instructions) = (State::Ready, 0);
+        }
+    }
+
     /// Lets a wave go on for about `budget` instructions, if it can.
     pub fn advance(&mut self, program: &mut Program, number: usize, budget: u64) -> Result<(), Trouble> {
         match self.advance_within(program, number, budget, u64::MAX)? {
@@ -228,27 +267,64 @@ impl Workgroup {
         }
     }
 
-    /// Lets each wave that can go on do the block that it is before and the one behind it.
-    pub fn advance_by_two(&mut self, program: &mut Program) -> Result<(), Trouble> {
+    /// Lets each wave that can go on do the block that it is before and the one behind it. Where that has brought all of them
+    /// to `s_barrier`, they pass it.
+    pub fn advance_by_two(&mut self, program: &mut Program) -> Result<Round, Trouble> {
+        let (mut all_wait, mut trouble) = (true, Ok(()));
+        let first = self.waves.iter().find(|running| running.state == State::Ready);
+        let mut pair = first.and_then(|running| program.pair(running.cursor, self.waves.len()));
         for number in 0..self.waves.len() {
             let running = &mut self.waves[number];
             if running.state != State::Ready {
                 continue;
             }
-            let Some((stop, done)) = program.run_pair(&mut running.wave, &mut running.cursor) else {
+            let stands = |pair: &&mut Together| matches!(running.cursor, Cursor::Block(at) if at == pair.at);
+            let Some(pair) = pair.as_mut().filter(stands) else {
                 let slice = program.length(running.cursor) + 1;
-                self.advance_within(program, number, slice, u64::MAX)?;
+                match self.advance_within(program, number, slice, u64::MAX) {
+                    Ok(pace) => all_wait &= pace == Pace::Waits,
+                    Err(found) => {
+                        trouble = Err(found);
+                        break;
+                    }
+                }
                 continue;
             };
+            let (stop, done) = program.run_pair(pair, &mut running.wave, &mut running.cursor);
             running.instructions += done;
             self.instructions += done;
             match stop {
                 Stop::Barrier => running.state = State::AtBarrier,
-                Stop::Quantum => {}
-                stop => drop(self.stopped(program, number, stop)?),
+                Stop::Quantum => all_wait = false,
+                stop => match self.stopped(program, number, stop) {
+                    Ok(pace) => all_wait &= pace == Pace::Waits,
+                    Err(found) => {
+                        trouble = Err(found);
+                        break;
+                    }
+                },
             }
         }
-        Ok(())
+        if let Some(pair) = &pair {
+            program.count(pair);
+        }
+        trouble?;
+        Ok(if all_wait { self.pass_together(program) } else { Round::Apart })
+    }
+
+    /// What [`Workgroup::settle`] does where no wave can go on and all wait for all others.
+    fn pass_together(&mut self, program: &Program) -> Round {
+        let mut waiting = (0..).zip(&self.waves).filter(|(_, running)| running.state == State::AtBarrier).peekable();
+        if waiting.peek().is_none() || !waiting.all(|(number, _)| self.barriers.waits(number) == Waits::ForAll) {
+            return Round::Apart;
+        }
+        self.pass_barrier();
+        let mut private = true;
+        for running in self.waves.iter_mut().filter(|running| running.state == State::AtBarrier) {
+            running.state = State::Ready;
+            private &= program.is_private(running.cursor);
+        }
+        Round::Passed { private }
     }
 
     /// What becomes of a wave that has stopped.

@@ -31,6 +31,25 @@ pub(super) struct Ways {
     pub longest: u64,
 }
 
+/// A pair that the waves of a workgroup run one after the other.
+pub struct Together {
+    /// The worker's number of its first block.
+    pub at: u32,
+    ways: Ways,
+    ops: Arc<[Op]>,
+    /// What is behind it, and how many instructions it is, where the branch is taken and where it is not.
+    ends: [End; 2],
+    /// Executions of each that ended at a barrier, and are not in the blocks' counts.
+    counts: [u64; 2],
+}
+
+#[derive(Clone, Copy)]
+struct End {
+    /// The worker's number of the block behind.
+    next: u32,
+    length: u64,
+}
+
 /// Executions of a block after which its worker looks whether native code of it and the next one is of use.
 const BETWEEN_LOOKS: u64 = 256;
 
@@ -98,39 +117,83 @@ impl Program {
         (at, entry.length, inst.saturating_sub(before as u16))
     }
 
-    /// Runs the block before which a wave stands and the next one, where one piece of native code is made of both; stops and
-    /// counts as [`Program::run_within`] does. `None`, with nothing done, where there is no such code, or not now.
+    /// The pair that begins with the block before which some waves stand, for all of them in turns; none where there is no such
+    /// code, or not now.
     #[inline(always)]
-    pub fn run_pair(&mut self, w: &mut Wave, cursor: &mut Cursor) -> Option<(Stop, u64)> {
-        let Cursor::Block(at) = *cursor else { return None };
-        let entry = &mut self.blocks[at as usize];
+    pub fn pair(&self, cursor: Cursor, waves: usize) -> Option<Together> {
+        let Cursor::Block(at) = cursor else { return None };
+        let entry = &self.blocks[at as usize];
         let Following::Joined(pair) = &entry.following else { return None };
-        let count = entry.count + 1;
-        let is_usual = entry.tier == Tier::Native && count < entry.hot && !count.is_multiple_of(BETWEEN_LOOKS);
+        let (before, after) = (entry.count, entry.count + waves as u64);
+        let is_usual =
+            entry.tier == Tier::Native && after < entry.hot && before / BETWEEN_LOOKS == after / BETWEEN_LOOKS;
         if !is_usual || self.has_halts {
             return None;
         }
-        entry.count = count;
-        let (ways, first) = (pair.ways, entry.length);
+        let end = |at: u32, before: u64| {
+            let entry = &self.blocks[at as usize];
+            End { next: entry.next, length: before + entry.length }
+        };
+        let Ways { over, through, .. } = pair.ways;
+        let ends = [end(over, entry.length), end(through, entry.length)];
+        Some(Together { at, ways: pair.ways, ops: Arc::clone(&pair.ops), ends, counts: [0; 2] })
+    }
+
+    /// Runs a pair for a wave that stands before it; stops and counts as [`Program::run_within`] does.
+    #[inline(always)]
+    pub fn run_pair(&mut self, pair: &mut Together, w: &mut Wave, cursor: &mut Cursor) -> (Stop, u64) {
         let (flow, stopped) = execute(w, &pair.ops);
+        let went = usize::from(!w.skipped);
+        let End { next, length } = pair.ends[went];
+        if flow == Flow::Barrier && next != UNKNOWN {
+            w.skipped = false;
+            pair.counts[went] += 1;
+            *cursor = Cursor::Block(next);
+            return (Stop::Barrier, length);
+        }
+        self.end_of_pair(pair, w, cursor, flow, stopped)
+    }
+
+    /// The same where it ends otherwise.
+    #[inline(never)]
+    fn end_of_pair(
+        &mut self,
+        pair: &Together,
+        w: &mut Wave,
+        cursor: &mut Cursor,
+        flow: Flow,
+        stopped: u16,
+    ) -> (Stop, u64) {
+        let entry = &mut self.blocks[pair.at as usize];
+        entry.count += 1;
+        let first = entry.length;
         let (at, done, stopped) = match flow {
-            Flow::Fault if u64::from(stopped) < first => (at, first, stopped),
+            Flow::Fault if u64::from(stopped) < first => (pair.at, first, stopped),
             _ => {
-                let (at, length, stopped) = self.second(w, ways, first, stopped);
+                let (at, length, stopped) = self.second(w, pair.ways, first, stopped);
                 (at, first + length, stopped)
             }
         };
         let entry = &self.blocks[at as usize];
         if flow == Flow::Barrier && entry.next != UNKNOWN {
             *cursor = Cursor::Block(entry.next);
-            return Some((Stop::Barrier, done));
+            return (Stop::Barrier, done);
         }
-        Some(match self.follow(w, cursor, at, flow, stopped, done) {
+        match self.follow(w, cursor, at, flow, stopped, done) {
             Ok(next) => {
                 *cursor = Cursor::Block(next);
                 (Stop::Quantum, done)
             }
             Err(stopped) => stopped,
-        })
+        }
+    }
+
+    /// Counts the executions of a pair that ended at a barrier.
+    #[inline(always)]
+    pub fn count(&mut self, pair: &Together) {
+        let [over, through] = pair.counts;
+        for (at, count) in [(pair.at, over + through), (pair.ways.over, over), (pair.ways.through, through)] {
+            self.blocks[at as usize].count += count;
+        }
     }
 }
