@@ -272,7 +272,7 @@ impl Workgroup {
     pub fn advance_by_two(&mut self, program: &mut Program) -> Result<Round, Trouble> {
         let (mut all_wait, mut trouble) = (true, Ok(()));
         let first = self.waves.iter().find(|running| running.state == State::Ready);
-        let mut pair = first.and_then(|running| program.pair(running.cursor, self.waves.len()));
+        let mut pair = first.and_then(|running| program.pair(running.cursor, self.waves.len(), &running.wave));
         for number in 0..self.waves.len() {
             let running = &mut self.waves[number];
             if running.state != State::Ready {
@@ -305,7 +305,7 @@ impl Workgroup {
                 },
             }
         }
-        if let Some(pair) = &pair {
+        if let Some(pair) = pair {
             program.count(pair);
         }
         trouble?;

@@ -12,7 +12,7 @@ use super::phase::{Phase, Terms, What};
 use super::{Native, native_with};
 use crate::fp::half::plain_f16;
 use crate::memory::Recent;
-use crate::op::{Flow, Kind, Op};
+use crate::op::{Flow, Handler, Kind, Op};
 use crate::wave::Wave;
 
 /// Rows, scalar registers, vectors of lanes to do, LDS and how many bytes it has, and allocations that are remembered; gives
@@ -186,6 +186,43 @@ impl Run {
     }
 }
 
+impl Run {
+    /// The run that a micro-op stands for, if it does.
+    pub fn of(op: &Op) -> Option<&Run> {
+        // SAFETY: as in `run`.
+        std::ptr::fn_addr_eq(op.run, run as Handler).then(|| unsafe { &*(op.imm as *const Run) })
+    }
+
+    /// Whether the code is to be executed for the wave.
+    pub fn is_for(&self, w: &Wave) -> bool {
+        self.suits(w) && !self.is_given_up()
+    }
+
+    /// Executes it for a wave that the code is right for.
+    #[inline(always)]
+    pub fn go(&self, w: &mut Wave) -> Flow {
+        let entry = if w.exec() == w.all_lanes() { self.full } else { self.partial };
+        let lanes = self.machine.lanes();
+        let vectors = w.lanes() / lanes;
+        let (lds, len) = w.lds.place();
+        let (rows, scalars) = (w.rows.as_mut_ptr().cast(), w.s.as_mut_ptr());
+        let wave = std::ptr::from_mut(w);
+        // SAFETY: the code reads and writes rows of the vector file and scalar registers, as its micro-ops do; it accesses LDS
+        // and what the wave remembers of memory where it has found that to be, which other threads access by atomics only, and
+        // so does the host's processor each word of a vector. It writes whether the wave has stored, too.
+        let left = unsafe { entry(rows, scalars, vectors, lds, len, &raw mut (*wave).recent) };
+        if left == 0 || left & OUT == OUT {
+            w.finished = (w.finished + 1).min(MOST_FINISHED);
+            return match left >> 24 {
+                _ if left == 0 => Flow::Next,
+                0 => Flow::Fall,
+                _ => Flow::Taken,
+            };
+        }
+        self.finish(w, left as usize >> 8, (vectors - (left & 0xff)) * lanes)
+    }
+}
+
 /// Executes a [`Run`].
 fn run(w: &mut Wave, op: &Op) -> Flow {
     // SAFETY: the block that holds this op holds the boxed run too, and neither moves nor drops it while the op can run.
@@ -196,23 +233,5 @@ fn run(w: &mut Wave, op: &Op) -> Flow {
     if run.is_given_up() {
         return run.give_up(w);
     }
-    let entry = if w.exec() == w.all_lanes() { run.full } else { run.partial };
-    let lanes = run.machine.lanes();
-    let vectors = w.lanes() / lanes;
-    let (lds, len) = w.lds.place();
-    let (rows, scalars) = (w.rows.as_mut_ptr().cast(), w.s.as_mut_ptr());
-    let wave = std::ptr::from_mut(w);
-    // SAFETY: the code reads and writes rows of the vector file and scalar registers, as its micro-ops do; it accesses LDS
-    // and what the wave remembers of memory where it has found that to be, which other threads access by atomics only, and
-    // so does the host's processor each word of a vector. It writes whether the wave has stored, too.
-    let left = unsafe { entry(rows, scalars, vectors, lds, len, &raw mut (*wave).recent) };
-    if left == 0 || left & OUT == OUT {
-        w.finished = (w.finished + 1).min(MOST_FINISHED);
-        return match left >> 24 {
-            _ if left == 0 => Flow::Next,
-            0 => Flow::Fall,
-            _ => Flow::Taken,
-        };
-    }
-    run.finish(w, left as usize >> 8, (vectors - (left & 0xff)) * lanes)
+    run.go(w)
 }

@@ -2,9 +2,14 @@
 
 use std::sync::Arc;
 
+use luthier_isa::op::Op as IsaOp;
+
 use super::{Cursor, Program, Stop, Tier, UNKNOWN, execute};
 use crate::code::Block;
-use crate::op::{Flow, Op};
+use crate::mode::Mode;
+#[cfg(target_arch = "x86_64")]
+use crate::native::Run;
+use crate::op::{Flow, Kind, Op};
 use crate::wave::Wave;
 
 /// Whether a hot block has native code together with the one that follows it.
@@ -14,6 +19,8 @@ pub(super) enum Following {
     Apart,
     #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "there is native code for x86-64 only"))]
     Joined(Pair),
+    /// It is, and a [`Together`] has it until [`Program::count`].
+    Lent,
 }
 
 pub(super) struct Pair {
@@ -35,12 +42,13 @@ pub(super) struct Ways {
 pub struct Together {
     /// The worker's number of its first block.
     pub at: u32,
-    ways: Ways,
-    ops: Arc<[Op]>,
+    pair: Pair,
     /// What is behind it, and how many instructions it is, where the branch is taken and where it is not.
     ends: [End; 2],
     /// Executions of each that ended at a barrier, and are not in the blocks' counts.
     counts: [u64; 2],
+    /// It is one run of native code and `s_barrier`, and the run is right for waves like this one.
+    sole: Option<(Mode, bool)>,
 }
 
 #[derive(Clone, Copy)]
@@ -60,6 +68,35 @@ fn is_given_up(block: &Block) -> bool {
 #[cfg(not(target_arch = "x86_64"))]
 fn is_given_up(_block: &Block) -> bool {
     false
+}
+
+/// Whether micro-ops are one run of native code, which is right for the wave, and `s_barrier`.
+#[cfg(target_arch = "x86_64")]
+fn is_sole(ops: &[Op], w: &Wave) -> bool {
+    let [run, barrier] = ops else { return false };
+    barrier.kind == Kind::of(IsaOp::SBarrier) && Run::of(run).is_some_and(|run| run.is_for(w))
+}
+#[cfg(not(target_arch = "x86_64"))]
+fn is_sole(_ops: &[Op], _w: &Wave) -> bool {
+    false
+}
+
+/// As [`execute`] does, for micro-ops that are so.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn execute_sole(w: &mut Wave, ops: &[Op]) -> (Flow, u16) {
+    let Some(run) = ops.first().and_then(Run::of) else { return execute(w, ops) };
+    match run.go(w) {
+        Flow::Next => {
+            w.barrier.wait_for_all(w.place.wave_in_group);
+            (Flow::Barrier, 0)
+        }
+        flow => (flow, w.stopped.take().unwrap_or(ops[0].inst)),
+    }
+}
+#[cfg(not(target_arch = "x86_64"))]
+fn execute_sole(w: &mut Wave, ops: &[Op]) -> (Flow, u16) {
+    execute(w, ops)
 }
 
 impl Program {
@@ -117,13 +154,13 @@ impl Program {
         (at, entry.length, inst.saturating_sub(before as u16))
     }
 
-    /// The pair that begins with the block before which some waves stand, for all of them in turns; none where there is no such
-    /// code, or not now.
+    /// The pair that begins with the block before which some waves stand, for all of them in turns, `w` the first; none where
+    /// there is no such code, or not now.
     #[inline(always)]
-    pub fn pair(&self, cursor: Cursor, waves: usize) -> Option<Together> {
+    pub fn pair(&mut self, cursor: Cursor, waves: usize, w: &Wave) -> Option<Together> {
         let Cursor::Block(at) = cursor else { return None };
         let entry = &self.blocks[at as usize];
-        let Following::Joined(pair) = &entry.following else { return None };
+        let Following::Joined(Pair { ways, .. }) = entry.following else { return None };
         let (before, after) = (entry.count, entry.count + waves as u64);
         let is_usual =
             entry.tier == Tier::Native && after < entry.hot && before / BETWEEN_LOOKS == after / BETWEEN_LOOKS;
@@ -134,15 +171,23 @@ impl Program {
             let entry = &self.blocks[at as usize];
             End { next: entry.next, length: before + entry.length }
         };
-        let Ways { over, through, .. } = pair.ways;
-        let ends = [end(over, entry.length), end(through, entry.length)];
-        Some(Together { at, ways: pair.ways, ops: Arc::clone(&pair.ops), ends, counts: [0; 2] })
+        let ends = [end(ways.over, entry.length), end(ways.through, entry.length)];
+        match std::mem::replace(&mut self.blocks[at as usize].following, Following::Lent) {
+            Following::Joined(pair) => {
+                let sole = is_sole(&pair.ops, w).then_some((w.mode, w.is_watched));
+                Some(Together { at, pair, ends, counts: [0; 2], sole })
+            }
+            _ => None,
+        }
     }
 
     /// Runs a pair for a wave that stands before it; stops and counts as [`Program::run_within`] does.
     #[inline(always)]
     pub fn run_pair(&mut self, pair: &mut Together, w: &mut Wave, cursor: &mut Cursor) -> (Stop, u64) {
-        let (flow, stopped) = execute(w, &pair.ops);
+        let (flow, stopped) = match pair.sole {
+            Some(of) if of == (w.mode, w.is_watched) => execute_sole(w, &pair.pair.ops),
+            _ => execute(w, &pair.pair.ops),
+        };
         let went = usize::from(!w.skipped);
         let End { next, length } = pair.ends[went];
         if flow == Flow::Barrier && next != UNKNOWN {
@@ -170,7 +215,7 @@ impl Program {
         let (at, done, stopped) = match flow {
             Flow::Fault if u64::from(stopped) < first => (pair.at, first, stopped),
             _ => {
-                let (at, length, stopped) = self.second(w, pair.ways, first, stopped);
+                let (at, length, stopped) = self.second(w, pair.pair.ways, first, stopped);
                 (at, first + length, stopped)
             }
         };
@@ -188,12 +233,12 @@ impl Program {
         }
     }
 
-    /// Counts the executions of a pair that ended at a barrier.
+    /// No wave runs the pair any more: those that ended at a barrier are counted.
     #[inline(always)]
-    pub fn count(&mut self, pair: &Together) {
-        let [over, through] = pair.counts;
-        for (at, count) in [(pair.at, over + through), (pair.ways.over, over), (pair.ways.through, through)] {
+    pub fn count(&mut self, Together { at, pair, counts: [over, through], .. }: Together) {
+        for (at, count) in [(at, over + through), (pair.ways.over, over), (pair.ways.through, through)] {
             self.blocks[at as usize].count += count;
         }
+        self.blocks[at as usize].following = Following::Joined(pair);
     }
 }

@@ -7,6 +7,7 @@ use super::super::machine::Machine;
 use super::super::nodes::{Place, Value};
 use super::assembler::Jump;
 use super::frame::SLOTS;
+use super::masks::Masks;
 use super::{Assembler, EXEC, Plan, TooLarge};
 use crate::registers::scalar;
 
@@ -45,6 +46,8 @@ pub(super) struct Body<'a> {
     pub looked_at: Vec<Value>,
     /// The same of places in device memory.
     pub found: Vec<Place>,
+    /// Comparisons that are nothing but masks, and the mask registers that have them.
+    pub masks: Masks,
 }
 
 impl<'a> Body<'a> {
@@ -74,6 +77,7 @@ impl<'a> Body<'a> {
             storing: false,
             looked_at: Vec::new(),
             found: Vec::new(),
+            masks: Masks::of(plan, machine),
         }
     }
 

@@ -24,6 +24,7 @@ mod crossing;
 mod frame;
 mod global;
 mod lds;
+mod masks;
 mod node;
 mod pool;
 mod registers;

@@ -28,8 +28,7 @@ impl Body<'_> {
                     Binary::Below => (Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8, 1),
                     _ => (Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8, 6),
                 };
-                self.four(code, Register::K1, from, place, predicate)?;
-                self.words_of_k1(at)
+                self.compare(at, code, from, place, predicate)
             }
             Node::CompareD(predicate, a, b) => {
                 let (from, place) = (self.vector(a)?, self.place(b)?);
@@ -77,8 +76,7 @@ impl Body<'_> {
                 let (from, place) = (self.vector(a)?, self.place(b)?);
                 if self.machine.wide {
                     let code = Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae;
-                    self.four(code, Register::K1, from, place, predicate.into())?;
-                    return self.words_of_k1(at);
+                    return self.compare(at, code, from, place, predicate.into());
                 }
                 let to = self.target(at)?;
                 self.four(Code::VEX_Vcmpps_ymm_ymm_ymmm256_imm8, to, from, place, predicate.into())
@@ -94,15 +92,22 @@ impl Body<'_> {
                 self.put(Instruction::with2(self.machine.float_of_signed(), to, from))
             }
             Node::Select { mask, yes, no } => {
-                let (mask, no, yes) = (self.vector(mask)?, self.vector(no)?, self.vector(yes)?);
-                if self.machine.wide {
-                    self.put(Instruction::with2(Code::EVEX_Vpmovd2m_kr_zmm, Register::K1, mask))?;
-                    let to = self.target(at)?;
-                    let blend = Instruction::with3(Code::EVEX_Vblendmps_zmm_k1z_zmm_zmmm512b32, to, no, yes);
-                    return self.put(masked(blend, Register::K1));
+                let held = self.masks.register(mask);
+                let words = if held.is_none() { Some(self.vector(mask)?) } else { None };
+                let (no, yes) = (self.vector(no)?, self.vector(yes)?);
+                if let (Some(words), true) = (words, self.machine.wide) {
+                    self.put(Instruction::with2(Code::EVEX_Vpmovd2m_kr_zmm, Register::K1, words))?;
                 }
                 let to = self.target(at)?;
-                self.put(Instruction::with4(Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm, to, no, yes, mask))
+                match words {
+                    Some(words) if !self.machine.wide => {
+                        self.put(Instruction::with4(Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm, to, no, yes, words))
+                    }
+                    _ => {
+                        let blend = Instruction::with3(Code::EVEX_Vblendmps_zmm_k1z_zmm_zmmm512b32, to, no, yes);
+                        self.put(masked(blend, held.unwrap_or(Register::K1)))
+                    }
+                }
             }
             Node::Fma(a, b, c) | Node::FmaD(a, b, c) => self.fma(at, a, b, c),
             Node::Called { function, sources } => self.call(at, function, sources),
@@ -150,8 +155,14 @@ impl Body<'_> {
         self.put(masked(blend, Register::K1))
     }
 
-    /// The lanes of K1 as words.
-    fn words_of_k1(&mut self, at: usize) -> Result<(), TooLarge> {
+    /// A comparison with 512 bits: a mask register, if it is no more than a mask, or else words.
+    fn compare(&mut self, at: usize, code: Code, a: Register, b: Operand, predicate: i32) -> Result<(), TooLarge> {
+        if let Some(mask) = self.masks.take(Value(at as u32)) {
+            self.four(code, mask, a, b, predicate)?;
+            self.graph.nodes[at].sources().for_each(|source| self.used(source));
+            return Ok(());
+        }
+        self.four(code, Register::K1, a, b, predicate)?;
         let to = self.target(at)?;
         self.put(Instruction::with2(Code::EVEX_Vpmovm2d_zmm_kr, to, Register::K1))
     }

@@ -15,6 +15,7 @@ impl Body<'_> {
     pub(super) fn used(&mut self, value: Value) {
         self.uses[value.0 as usize].pop();
         if self.uses[value.0 as usize].is_empty() {
+            self.masks.give(value);
             let home = std::mem::take(&mut self.homes[value.0 as usize]);
             if let Some(register) = home.register {
                 self.held[register] = None;

@@ -72,8 +72,12 @@ impl Body<'_> {
         }
         for (&code, &value) in &graph.masks {
             self.pinned.clear();
-            let mask = self.vector(value)?;
-            self.store_mask(code, mask)?;
+            if let Some(mask) = self.masks.register(value) {
+                self.store_lanes(code, mask)?;
+            } else {
+                let mask = self.vector(value)?;
+                self.store_mask(code, mask)?;
+            }
             self.used(value);
         }
         for (&row, &value) in &graph.rows {
@@ -92,18 +96,23 @@ impl Body<'_> {
     }
 
     fn store_mask(&mut self, code: u8, mask: Register) -> Result<(), TooLarge> {
-        let piece = self.piece(code);
         if self.machine.wide {
             self.put(Instruction::with2(Code::EVEX_Vpmovd2m_kr_zmm, Register::K1, mask))?;
-            self.put(Instruction::with3(Code::VEX_Kandw_kr_kr_kr, Register::K1, Register::K1, EXEC))?;
-            return self.put(Instruction::with2(Code::VEX_Kmovw_m16_kr, piece, Register::K1));
+            return self.store_lanes(code, Register::K1);
         }
+        let piece = self.piece(code);
         self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, mask))?;
         if !self.full {
             let exec = self.piece(scalar::EXEC);
             self.put(Instruction::with2(Code::And_r8_rm8, Register::AL, exec))?;
         }
         self.put(Instruction::with2(Code::Mov_rm8_r8, piece, Register::AL))
+    }
+
+    /// Stores what a mask register has, of the lanes that are on.
+    fn store_lanes(&mut self, code: u8, mask: Register) -> Result<(), TooLarge> {
+        self.put(Instruction::with3(Code::VEX_Kandw_kr_kr_kr, Register::K1, mask, EXEC))?;
+        self.put(Instruction::with2(Code::VEX_Kmovw_m16_kr, self.piece(code), Register::K1))
     }
 
     fn store_row(&mut self, row: u16, from: Register) -> Result<(), TooLarge> {
