@@ -39,7 +39,13 @@ pub struct Start {
     ids: Vec<(usize, u8, usize)>,
     /// Rows of these.
     used: usize,
+    /// The rows of all waves of a whole workgroup, where there are many such.
+    whole: Vec<Row>,
+    workgroup: [u32; 3],
 }
+
+/// Workgroups of a launch from which on it is worth while to have the rows of [`Start::whole`].
+const MANY: u64 = 64;
 
 /// What the waves of a workgroup have in common.
 pub struct Group {
@@ -71,6 +77,8 @@ impl Start {
             set: others.iter().flat_map(|field| field.range.units()).fold(0, |set, reg| set | 1 << reg.index()),
             fields: others.iter().filter(|field| differs(field.value)).map(|&&field| field).collect(),
             used: ids.iter().map(|(row, ..)| row + 1).max().unwrap_or(0),
+            whole: Vec::new(),
+            workgroup: d.workgroup,
             ids,
             limits,
         };
@@ -78,16 +86,22 @@ impl Start {
         for field in others.into_iter().filter(|field| !differs(field.value)) {
             put(field, start.value(d, field.value, &group, 0), &mut start.scalars);
         }
+        if d.groups().iter().map(|&n| u64::from(n)).product::<u64>() >= MANY {
+            let items = d.workgroup.iter().product();
+            for first in (0..items).step_by(start.lanes as usize) {
+                let mut rows = vec![Row::ZERO; start.used];
+                start.put_ids(&mut rows, d.workgroup, first, (items - first).min(start.lanes) as usize);
+                start.whole.append(&mut rows);
+            }
+        }
         start
     }
 
     /// Puts the wave with this number in a workgroup into its initial state.
     pub fn put(&self, d: &Dispatch, w: &mut Wave, group: &Group, number: u32) {
         w.place = Place { workgroup: group.id, wave_in_group: number };
-        w.s[..SCALARS].copy_from_slice(&self.scalars);
         w.set_lanes(self.lanes);
         w.scratch_base = d.facts.scratch_code;
-        w.set_s64(w.scratch_base, 0);
         w.set_scc(false);
         let limits = &self.limits;
         (w.vgpr_block, w.allocated) = (limits.vgpr_block, limits.vgpr_block);
@@ -99,13 +113,14 @@ impl Start {
         // What the wave before it has stored is in no order with this one's loads.
         w.has_stored = false;
 
-        for field in &self.fields {
-            put(field, self.value(d, field.value, group, number), &mut w.s);
-        }
         let first = number * self.lanes;
         let active = (group.size.iter().product::<u32>() - first).min(self.lanes);
         let exec = if active == 64 { !0 } else { (1u64 << active) - 1 };
-        at_best(Vectors { start: self, w, size: group.size, first, active: active as usize });
+        at_best(Bulk { start: self, w, size: group.size, first, active: active as usize });
+        w.set_s64(w.scratch_base, 0);
+        for field in &self.fields {
+            put(field, self.value(d, field.value, group, number), &mut w.s);
+        }
         let scratch_is_set = d.facts.scratch == ScratchBase::Set;
         if scratch_is_set {
             let aperture = if w.generation == Generation::Gfx1250 { SCRATCH_APERTURE } else { 0 };
@@ -122,11 +137,9 @@ impl Start {
         }
     }
 
-    /// Writes the ids of a wave's work-items: lane 0 has the workgroup's work-item `first`, and `active` lanes are on.
+    /// Adds the ids of a wave's work-items to rows of zeros: lane 0 has the workgroup's work-item `first`, and `active` lanes are on.
     #[inline(always)]
-    fn put_ids(&self, w: &mut Wave, size: [u32; 3], first: u32, active: usize) {
-        let ids = &mut w.rows[usize::from(rows::VGPR)..][..self.used];
-        ids.fill(Row::ZERO);
+    fn put_ids(&self, ids: &mut [Row], size: [u32; 3], first: u32, active: usize) {
         let (mut x, mut y, mut z) = match size {
             [_, 1, 1] => (first, 0, 0),
             [in_x, in_y, _] => (first % in_x, first / in_x % in_y, first / in_x / in_y),
@@ -146,9 +159,6 @@ impl Start {
                 (y, z) = (0, z + 1);
             }
         }
-        let mut written = Registers::default();
-        written[0] = 7;
-        w.note_written(&written);
     }
 
     /// The registers of a value that is the same in all lanes.
@@ -175,6 +185,7 @@ impl Start {
                 one(word.and_then(|b| b.try_into().ok()).map_or(0, u32::from_le_bytes))
             }
             // Of a cluster of several, what goes into the workgroup's place is the cluster's.
+            EntryValue::WorkgroupId(axis) if d.cluster_size() == 1 => one(group.id[axis.index()]),
             EntryValue::WorkgroupId(axis) => one(group.id[axis.index()] / d.cluster[axis.index()]),
             EntryValue::WorkgroupInfo => {
                 // The first wave, and how many there are; in between, what orders appends.
@@ -194,8 +205,8 @@ impl Start {
     }
 }
 
-/// The vector registers of a wave that begins.
-struct Vectors<'a> {
+/// What is most of a wave that begins: its vector registers, and scalar ones that all waves have.
+struct Bulk<'a> {
     start: &'a Start,
     w: &'a mut Wave,
     size: [u32; 3],
@@ -203,13 +214,25 @@ struct Vectors<'a> {
     active: usize,
 }
 
-impl Work for Vectors<'_> {
+impl Work for Bulk<'_> {
     type Result = ();
     #[inline(always)]
     fn run(self) {
-        let Vectors { start, w, size, first, active } = self;
+        let Bulk { start, w, size, first, active } = self;
+        w.s[..SCALARS].copy_from_slice(&start.scalars);
         w.clear_registers();
-        start.put_ids(w, size, first, active);
+        let ids = &mut w.rows[usize::from(rows::VGPR)..][..start.used];
+        let at = (first / start.lanes) as usize * start.used;
+        match start.whole.get(at..at + start.used) {
+            Some(known) if size == start.workgroup => ids.copy_from_slice(known),
+            _ => {
+                ids.fill(Row::ZERO);
+                start.put_ids(ids, size, first, active);
+            }
+        }
+        let mut written = Registers::default();
+        written[0] = 7;
+        w.note_written(&written);
     }
 }
 
@@ -307,6 +330,29 @@ mod tests {
             start.put(&d, &mut fresh, &group([1, 3, 0]), 1);
             assert_eq!(state(&used), state(&fresh), "{target:?}");
             assert!(!used.has_stored);
+        }
+    }
+
+    #[test]
+    fn waves_of_many_workgroups_begin_as_those_of_few_do() {
+        for target in [Target::Gfx90a, Target::Gfx1100] {
+            for (workgroup, grid) in
+                [([50, 4, 1], [1000, 20, 1]), ([7, 3, 5], [70, 300, 5]), ([200, 1, 1], [20_050, 1, 1])]
+            {
+                let d = Dispatch { workgroup, grid, ..launch(target) };
+                let (many, few) = (Start::of(&d), Start { whole: Vec::new(), ..Start::of(&d) });
+                assert!(!many.whole.is_empty());
+                // The last one of some is at an edge, and smaller.
+                for id in [[0; 3], d.groups().map(|n| n - 1)] {
+                    let group = Group { id, size: d.group_size(id), scratch: 0, scratch_len: 0 };
+                    for number in 0..d.waves(group.size.iter().product()) {
+                        let [mut one, mut other] = [Wave::new(), Wave::new()];
+                        many.put(&d, &mut one, &group, number);
+                        few.put(&d, &mut other, &group, number);
+                        assert_eq!(state(&one), state(&other), "{target:?} {workgroup:?} {id:?} {number}");
+                    }
+                }
+            }
         }
     }
 
