@@ -305,7 +305,7 @@ impl Workgroup {
                 },
             }
         }
-        if let Some(pair) = pair {
+        if let Some(pair) = &pair {
             program.count(pair);
         }
         trouble?;

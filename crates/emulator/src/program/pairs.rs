@@ -19,8 +19,6 @@ pub(super) enum Following {
     Apart,
     #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "there is native code for x86-64 only"))]
     Joined(Pair),
-    /// It is, and a [`Together`] has it until [`Program::count`].
-    Lent,
 }
 
 pub(super) struct Pair {
@@ -39,16 +37,18 @@ pub(super) struct Ways {
 }
 
 /// A pair that the waves of a workgroup run one after the other.
+#[derive(Clone, Copy)]
 pub struct Together {
     /// The worker's number of its first block.
     pub at: u32,
-    pair: Pair,
+    /// It is one run of native code and `s_barrier`, and the run is right for waves with this MODE that are as much watched.
+    sole: bool,
+    is_watched: bool,
+    mode: Mode,
     /// What is behind it, and how many instructions it is, where the branch is taken and where it is not.
     ends: [End; 2],
     /// Executions of each that ended at a barrier, and are not in the blocks' counts.
     counts: [u64; 2],
-    /// It is one run of native code and `s_barrier`, and the run is right for waves like this one.
-    sole: Option<(Mode, bool)>,
 }
 
 #[derive(Clone, Copy)]
@@ -157,10 +157,10 @@ impl Program {
     /// The pair that begins with the block before which some waves stand, for all of them in turns, `w` the first; none where
     /// there is no such code, or not now.
     #[inline(always)]
-    pub fn pair(&mut self, cursor: Cursor, waves: usize, w: &Wave) -> Option<Together> {
+    pub fn pair(&self, cursor: Cursor, waves: usize, w: &Wave) -> Option<Together> {
         let Cursor::Block(at) = cursor else { return None };
         let entry = &self.blocks[at as usize];
-        let Following::Joined(Pair { ways, .. }) = entry.following else { return None };
+        let Following::Joined(pair) = &entry.following else { return None };
         let (before, after) = (entry.count, entry.count + waves as u64);
         let is_usual =
             entry.tier == Tier::Native && after < entry.hot && before / BETWEEN_LOOKS == after / BETWEEN_LOOKS;
@@ -171,52 +171,56 @@ impl Program {
             let entry = &self.blocks[at as usize];
             End { next: entry.next, length: before + entry.length }
         };
-        let ends = [end(ways.over, entry.length), end(ways.through, entry.length)];
-        match std::mem::replace(&mut self.blocks[at as usize].following, Following::Lent) {
-            Following::Joined(pair) => {
-                let sole = is_sole(&pair.ops, w).then_some((w.mode, w.is_watched));
-                Some(Together { at, pair, ends, counts: [0; 2], sole })
-            }
-            _ => None,
-        }
+        Some(Together {
+            at,
+            sole: is_sole(&pair.ops, w),
+            is_watched: w.is_watched,
+            mode: w.mode,
+            ends: [end(pair.ways.over, entry.length), end(pair.ways.through, entry.length)],
+            counts: [0; 2],
+        })
     }
 
     /// Runs a pair for a wave that stands before it; stops and counts as [`Program::run_within`] does.
     #[inline(always)]
-    pub fn run_pair(&mut self, pair: &mut Together, w: &mut Wave, cursor: &mut Cursor) -> (Stop, u64) {
-        let (flow, stopped) = match pair.sole {
-            Some(of) if of == (w.mode, w.is_watched) => execute_sole(w, &pair.pair.ops),
-            _ => execute(w, &pair.pair.ops),
+    pub fn run_pair(&mut self, this: &mut Together, w: &mut Wave, cursor: &mut Cursor) -> (Stop, u64) {
+        let Following::Joined(pair) = &self.blocks[this.at as usize].following else {
+            let slice = self.length(*cursor) + 1;
+            return self.run_within(w, cursor, slice, u64::MAX);
         };
+        let is_sole = this.sole && (this.mode, this.is_watched) == (w.mode, w.is_watched);
+        let (flow, stopped) = if is_sole { execute_sole(w, &pair.ops) } else { execute(w, &pair.ops) };
         let went = usize::from(!w.skipped);
-        let End { next, length } = pair.ends[went];
+        let End { next, length } = this.ends[went];
         if flow == Flow::Barrier && next != UNKNOWN {
             w.skipped = false;
-            pair.counts[went] += 1;
+            this.counts[went] += 1;
             *cursor = Cursor::Block(next);
             return (Stop::Barrier, length);
         }
-        self.end_of_pair(pair, w, cursor, flow, stopped)
+        let ways = pair.ways;
+        self.end_of_pair(this.at, ways, w, cursor, flow, stopped)
     }
 
     /// The same where it ends otherwise.
     #[inline(never)]
     fn end_of_pair(
         &mut self,
-        pair: &Together,
+        first: u32,
+        ways: Ways,
         w: &mut Wave,
         cursor: &mut Cursor,
         flow: Flow,
         stopped: u16,
     ) -> (Stop, u64) {
-        let entry = &mut self.blocks[pair.at as usize];
+        let entry = &mut self.blocks[first as usize];
         entry.count += 1;
-        let first = entry.length;
+        let length = entry.length;
         let (at, done, stopped) = match flow {
-            Flow::Fault if u64::from(stopped) < first => (pair.at, first, stopped),
+            Flow::Fault if u64::from(stopped) < length => (first, length, stopped),
             _ => {
-                let (at, length, stopped) = self.second(w, pair.pair.ways, first, stopped);
-                (at, first + length, stopped)
+                let (at, more, stopped) = self.second(w, ways, length, stopped);
+                (at, length + more, stopped)
             }
         };
         let entry = &self.blocks[at as usize];
@@ -233,12 +237,12 @@ impl Program {
         }
     }
 
-    /// No wave runs the pair any more: those that ended at a barrier are counted.
+    /// No wave runs the pair any more: executions that ended at a barrier are counted.
     #[inline(always)]
-    pub fn count(&mut self, Together { at, pair, counts: [over, through], .. }: Together) {
-        for (at, count) in [(at, over + through), (pair.ways.over, over), (pair.ways.through, through)] {
+    pub fn count(&mut self, Together { at, counts: [over, through], .. }: &Together) {
+        let Following::Joined(Pair { ways, .. }) = self.blocks[*at as usize].following else { return };
+        for (at, count) in [(*at, over + through), (ways.over, *over), (ways.through, *through)] {
             self.blocks[at as usize].count += count;
         }
-        self.blocks[at as usize].following = Following::Joined(pair);
     }
 }
