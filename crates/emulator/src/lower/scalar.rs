@@ -175,7 +175,7 @@ impl Builder {
         let Some(run) = smem::lookup(info.op()) else {
             return Err(super::absent(info));
         };
-        let mut op = Op { src: [NONE; 3], ..Op::NOTHING };
+        let mut op = Op { src: [NONE; 3], kind: Kind::of(info.op()), ..Op::NOTHING };
         for (operand, value) in inst.operands() {
             match (operand.field, value) {
                 (Field::Sdata, Operand::Special(super::NULL)) => {

@@ -62,6 +62,39 @@ fn load<const WORDS: usize>(w: &mut Wave, op: &Op) -> Flow {
     Flow::Next
 }
 
+/// What one of whole words does: an address is the sum of the base, of an offset register times `scale`, and of `imm`, the
+/// two lowest bits of each left out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WordLoad {
+    pub base: u8,
+    pub offset: Option<u8>,
+    pub scale: u16,
+    pub imm: i64,
+    pub words: u8,
+    pub dst: u8,
+}
+
+impl WordLoad {
+    /// That of a micro-op whose handler is [`load`].
+    pub fn of(op: &Op) -> Option<WordLoad> {
+        let words = match op.kind.operation()? {
+            IsaOp::SLoadDword => 1,
+            IsaOp::SLoadDwordx2 => 2,
+            IsaOp::SLoadB96 => 3,
+            IsaOp::SLoadDwordx4 => 4,
+            IsaOp::SLoadDwordx8 => 8,
+            IsaOp::SLoadDwordx16 => 16,
+            _ => return None,
+        };
+        let offset = match op.src[1] {
+            NONE => None,
+            code => Some(u8::try_from(code).ok()?),
+        };
+        let (base, scale) = (u8::try_from(op.src[0]).ok()?, op.dst.max(1));
+        Some(WordLoad { base, offset, scale, imm: op.imm as i64 & !3, words, dst: op.sdst })
+    }
+}
+
 /// A byte or two, zero- or sign-extended, at an address.
 fn load_part(w: &mut Wave, op: &Op, address: u64, bytes: u64, signed: bool) -> Flow {
     let address = address & !(bytes - 1);

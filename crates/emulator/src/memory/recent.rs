@@ -76,6 +76,11 @@ impl Memory {
         Ok(HostPtr::new(unsafe { span.ptr.add(offset as usize) }, span.writable))
     }
 
+    /// Where the host has bytes that are to be read, as [`Memory::resolve`] finds them.
+    pub fn readable(&self, recent: &mut Recent, address: u64, size: u64) -> Option<*const u8> {
+        self.span_of(recent, address, size, false).ok().map(|span| span.host(address))
+    }
+
     /// The allocation that has these bytes.
     pub(super) fn span_of<'a>(
         &self,

@@ -35,6 +35,8 @@ mod phase;
 mod run;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_scalar_loads;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};

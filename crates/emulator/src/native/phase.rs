@@ -6,6 +6,7 @@ use super::LONGEST;
 use super::forms::{self, Branch, Scalar, Store};
 use super::graph::Graph;
 use super::machine::Machine;
+use crate::mem::smem::WordLoad;
 use crate::mode::Mode;
 use crate::op::{Kind, Op};
 
@@ -21,6 +22,8 @@ pub enum What {
     Lanes(Graph),
     Store(Store),
     Scalar(Scalar),
+    /// Words from device memory to scalar registers.
+    ScalarLoad(WordLoad),
     /// Back to the run's beginning, or out of it.
     Branch(Branch),
     /// Onwards to the phase that begins at a micro-op of the run, or behind all, past those in between.
@@ -35,7 +38,9 @@ impl What {
         if op.kind == Kind::FENCE {
             return Some(What::Fence);
         }
-        forms::store(op, scatters).map(What::Store).or_else(|| forms::scalar_form(op).map(What::Scalar))
+        let store = || forms::store(op, scatters).map(What::Store);
+        let load = || forms::scalar_load(op).map(What::ScalarLoad);
+        forms::scalar_form(op).map(What::Scalar).or_else(load).or_else(store)
     }
 }
 

@@ -67,7 +67,7 @@ impl Run {
         let (full, partial) = (entry(full), entry(partial));
         let graphs =
             || phases.iter().filter_map(|phase| if let What::Lanes(graph) = &phase.what { Some(graph) } else { None });
-        let stores = phases.iter().any(|phase| matches!(phase.what, What::Store(_)));
+        let moves = |phase: &Phase| matches!(phase.what, What::Store(_) | What::ScalarLoad(_));
         let is_global = ops.iter().any(|op| op.kind == Kind::GLOBAL_WORDS);
         Run {
             ops,
@@ -80,7 +80,7 @@ impl Run {
             flushes: graphs().any(|graph| graph.flushes),
             needs_host64: graphs().any(|graph| graph.needs_host64),
             needs_plain16: graphs().any(|graph| graph.needs_plain16),
-            accesses: graphs().any(|graph| graph.accesses()) || stores,
+            accesses: graphs().any(|graph| graph.accesses()) || phases.iter().any(moves),
             is_global,
             unfinished: AtomicU32::new(0),
             rest: OnceLock::new(),

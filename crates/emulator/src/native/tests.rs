@@ -102,8 +102,18 @@ const ADDRESSES: [u16; 4] = [20, 21, 22, 23];
 const PLACES: [u16; 2] = [24, 26];
 const OFFSETS: [u16; 2] = [28, 29];
 const HELD: u16 = 30;
-/// The scalar base, and behind it where the other allocation begins.
+/// The scalar base, and behind it one in the other allocation, and one that may lie within a word.
 const BASE: u8 = 60;
+/// Loads of scalars, and scalars that hold offsets for them.
+pub(super) const LOADS: [(u8, IsaOp); 6] = [
+    (1, IsaOp::SLoadDword),
+    (2, IsaOp::SLoadDwordx2),
+    (3, IsaOp::SLoadB96),
+    (4, IsaOp::SLoadDwordx4),
+    (8, IsaOp::SLoadDwordx8),
+    (16, IsaOp::SLoadDwordx16),
+];
+const SCALAR_OFFSETS: [u8; 3] = [70, 71, scalar::M0];
 const LDS: usize = 4096;
 /// Words of an allocation. Accesses reach the middle ones.
 const DEVICE: usize = 1536;
@@ -144,8 +154,10 @@ fn global_access(random: &mut Random, inst: u16) -> Op {
 
 /// Scalar operations that have a native form.
 fn scalar_operations() -> Vec<IsaOp> {
+    // Some have none but with a constant.
     let has_form = |&&operation: &&IsaOp| {
-        forms::scalar_form(&Op { kind: Kind::of(operation), src: [1, 2, 0], ..Op::NOTHING }).is_some()
+        let src = [1, crate::scalar::IMM, 0];
+        forms::scalar_form(&Op { kind: Kind::of(operation), src, ..Op::NOTHING }).is_some()
     };
     IsaOp::all().iter().filter(has_form).copied().collect()
 }
@@ -161,12 +173,30 @@ fn scalar_instruction(random: &mut Random, operation: IsaOp, inst: u16) -> Op {
         2 => random.of(&[106, 126]),
         _ => random.below(56) as u16,
     };
-    let src = [0; 3].map(|_| source(random));
+    let mut src = [0; 3].map(|_| source(random));
+    if matches!(operation, IsaOp::SBfeI32 | IsaOp::SBfeI64) {
+        src[1] = crate::scalar::IMM;
+    }
     let sdst = if random.below(12) == 0 { random.of(&[106, 126]) } else { 2 * random.below(28) as u8 };
     let [imm, imm2] = [0; 2].map(|_| u64::from(random.word(8)) << 32 | u64::from(random.word(8)));
     let imm = if random.below(2) == 0 { imm } else { i64::from(imm as i16) as u64 };
     let run = crate::scalar::lookup(operation).expect("a scalar operation");
     Op { run, kind: Kind::of(operation), src, sdst, imm, imm2, inst, ..Op::NOTHING }
+}
+
+/// A load of scalars, mostly with an offset in a register.
+fn scalar_load(random: &mut Random, inst: u16) -> Op {
+    let (words, operation) = random.of(&LOADS);
+    let sdst = random.below(57 - usize::from(words)) as u8;
+    let offset = if random.below(3) == 0 { crate::scalar::NONE } else { random.of(&SCALAR_OFFSETS).into() };
+    let imm = (random.below(128) as i64 - 64) as u64;
+    let dst = random.of(&[0, 0, 4]);
+    let src = [random.of(&[BASE, BASE + 2, BASE + 4]).into(), offset, 0];
+    load_of(operation, Op { dst, src, sdst, imm, imm2: words.into(), inst, ..Op::NOTHING })
+}
+
+pub(super) fn load_of(operation: IsaOp, op: Op) -> Op {
+    Op { run: crate::mem::smem::lookup(operation).expect("an operation"), kind: Kind::of(operation), ..op }
 }
 
 /// An instruction: perhaps a scalar, a constant or a modifier for its first source, and the operation.
@@ -239,7 +269,7 @@ fn dpp(random: &mut Random, source: u16) -> Op {
     lower::native_tests::permute(Op { imm: control | flags, imm2: enabled, ..op })
 }
 
-fn wave(seed: u64, wave64: bool, exec: u64, mode: u32, rare: usize) -> Wave {
+pub(super) fn wave(seed: u64, wave64: bool, exec: u64, mode: u32, rare: usize) -> Wave {
     let mut random = Random(seed);
     let mut w = Wave::new();
     w.set_lanes(if wave64 { 64 } else { 32 });
@@ -269,7 +299,11 @@ fn wave(seed: u64, wave64: bool, exec: u64, mode: u32, rare: usize) -> Wave {
     }
     w.memory = Arc::new(memory);
     w.set_s64(BASE, places[0] + 1024);
-    w.set_s64(BASE + 2, places[1]);
+    w.set_s64(BASE + 2, places[1] + 512);
+    w.set_s64(BASE + 4, places[0] + 512 + random.below(4) as u64);
+    for code in SCALAR_OFFSETS {
+        w.s[usize::from(code)] = random.below(900) as u32;
+    }
     for (row, is_pair) in PLACES.map(|row| (row, true)).into_iter().chain(OFFSETS.map(|row| (row, false))) {
         let (place, first, how) = (random.of(&places), 4 * random.below(400) as u64, random.below(6));
         let offsets: [u64; 64] = std::array::from_fn(|lane| match how {
@@ -304,7 +338,7 @@ fn wave(seed: u64, wave64: bool, exec: u64, mode: u32, rare: usize) -> Wave {
 fn held(w: &Wave) -> Vec<u32> {
     let mut all: Vec<u32> = (0..LDS as u32 / 4).map(|word| w.lds.load32(4 * word).expect("inside")).collect();
     let mut bytes = vec![0; 4 * DEVICE];
-    for place in [w.s64(BASE) - 1024, w.s64(BASE + 2)] {
+    for place in [w.s64(BASE) - 1024, w.s64(BASE + 2) - 512] {
         w.memory.read(place, &mut bytes).expect("inside");
         all.extend(bytes.as_chunks::<4>().0.iter().map(|b| u32::from_le_bytes(*b)));
     }
@@ -375,7 +409,7 @@ fn compare_past(
     ops.len() - native.ops.len()
 }
 
-const HOST: u32 = 0xf0;
+pub(super) const HOST: u32 = 0xf0;
 
 #[test]
 fn the_environment_says_when() {
@@ -418,7 +452,8 @@ fn instructions(
     for inst in numbers {
         if random.below(scalars) == 0 {
             let operation = random.of(scalar_operations);
-            ops.push(scalar_instruction(random, operation, inst));
+            let is_load = random.below(4) == 0;
+            ops.push(if is_load { scalar_load(random, inst) } else { scalar_instruction(random, operation, inst) });
         } else if random.below(accesses) == 0 {
             let access = random.of(&[lds_access, global_access]);
             ops.push(access(random, inst));
@@ -432,7 +467,7 @@ fn instructions(
 #[test]
 fn random_runs_compute_what_the_interpreter_does() {
     let (operations, scalar_operations) = (operations(), scalar_operations());
-    assert!(scalar_operations.len() > 60, "{} scalar operations", scalar_operations.len());
+    assert!(scalar_operations.len() > 105, "{} scalar operations", scalar_operations.len());
     let rounds = std::env::var("LUTHIER_NATIVE_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(150);
     let mut replaced = 0;
     for machine in machines() {

@@ -16,6 +16,7 @@
 //! masks, RBX to the allocations, EBP holds how many bytes are to be found there, R12 leads to where they were found.
 
 mod assembler;
+mod bits;
 mod body;
 mod branch;
 mod call;
@@ -30,6 +31,7 @@ mod pool;
 mod registers;
 mod results;
 mod scalar;
+mod scalar_load;
 mod store;
 
 use std::collections::BTreeMap;
@@ -86,12 +88,13 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
     let has_places = phases.iter().any(|phase| match &phase.what {
         What::Lanes(graph) => !graph.places().is_empty(),
         What::Store(store) => store.space != Space::Lds,
+        What::ScalarLoad(_) => true,
         What::Scalar(_) | What::Fence | What::Branch(_) | What::Skip(..) => false,
     });
     let changes_exec = phases.iter().any(|phase| match &phase.what {
         What::Scalar(it) => it.writes_exec(),
         What::Lanes(graph) => graph.writes_exec(),
-        What::Store(_) | What::Fence | What::Branch(_) | What::Skip(..) => false,
+        What::Store(_) | What::ScalarLoad(_) | What::Fence | What::Branch(_) | What::Skip(..) => false,
     });
     let mut finders = [0; 2];
     for (finder, write) in finders.iter_mut().zip([false, true]).filter(|_| has_places) {
@@ -130,19 +133,23 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
                     skip = Some((branch::skip(&mut asm, *it)?, *to));
                     continue;
                 }
-                What::Lanes(_) | What::Store(_) => {}
+                What::Lanes(_) | What::Store(_) | What::ScalarLoad(_) => {}
             }
             let over = asm.jump(Code::Jmp_rel32_64)?;
             let exit = asm.at;
-            let left = if matches!(phase.what, What::Store(_)) {
-                Instruction::with2(Code::Mov_r32_rm32, Register::EAX, frame.count())
-            } else {
+            let left = if matches!(phase.what, What::Lanes(_)) {
                 Instruction::with2(Code::Mov_r32_rm32, Register::EAX, Register::EDX)
+            } else {
+                Instruction::with2(Code::Mov_r32_rm32, Register::EAX, frame.count())
             };
             asm.put(left)?;
             asm.put(Instruction::with2(Code::Or_rm32_imm32, Register::EAX, (number as i32) << 8))?;
             asm.put(Instruction::with_branch(Code::Jmp_rel32_64, leave as u64))?;
             asm.land(over);
+            if let What::ScalarLoad(load) = &phase.what {
+                scalar_load::emit(&mut asm, load, frame, exit, finders[0])?;
+                continue;
+            }
             frame.begin(&mut asm)?;
             match &phase.what {
                 What::Lanes(graph) => {
@@ -162,7 +169,7 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
                     }
                     .all()?;
                 }
-                What::Scalar(_) | What::Fence | What::Branch(_) | What::Skip(..) => {}
+                What::Scalar(_) | What::ScalarLoad(_) | What::Fence | What::Branch(_) | What::Skip(..) => {}
             }
         }
         if let Some((jump, _)) = skip {

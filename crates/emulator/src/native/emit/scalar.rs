@@ -3,7 +3,7 @@
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::super::forms::{Logic, Scalar, ScalarForm, Source, When};
-use super::{Assembler, TooLarge};
+use super::{Assembler, TooLarge, bits};
 use crate::registers::scalar;
 
 /// SCC as it will be.
@@ -14,17 +14,17 @@ fn held(code: u8) -> MemoryOperand {
 }
 
 /// The instructions of 32 or 64 bits.
-struct Width {
-    a: Register,
-    b: Register,
+pub(super) struct Width {
+    pub a: Register,
+    pub b: Register,
     load: Code,
     store: Code,
     not: Code,
-    test: Code,
+    pub test: Code,
     compare: Code,
 }
 
-const NARROW: Width = Width {
+pub(super) const NARROW: Width = Width {
     a: Register::EAX,
     b: Register::R9D,
     load: Code::Mov_r32_rm32,
@@ -45,10 +45,12 @@ const WIDE: Width = Width {
 
 pub(super) fn emit(asm: &mut Assembler, it: &Scalar) -> Result<(), TooLarge> {
     let width = if it.wide { WIDE } else { NARROW };
-    let Width { a, b, store, not, test, compare, .. } = width;
+    let Width { a, b, not, test, compare, .. } = width;
+    let store = if it.form.is_narrowing() { NARROW.store } else { width.store };
     // It changes flags, and so comes before them.
     asm.put(Instruction::with2(Code::Xor_r32_rm32, SCC, SCC))?;
-    load(asm, &width, a, it.a)?;
+    let narrow_a = it.form == ScalarForm::Ones;
+    load(asm, if narrow_a { &NARROW } else { &width }, if narrow_a { NARROW.a } else { a }, it.a)?;
     let mut scc = Some(Code::Setne_rm8);
     let mut writes = true;
     match it.form {
@@ -146,13 +148,15 @@ pub(super) fn emit(asm: &mut Assembler, it: &Scalar) -> Result<(), TooLarge> {
             asm.put(Instruction::with2(other, a, b))?;
             scc = Some(set(when));
         }
+        _ => (scc, writes) = bits::emit(asm, it, &width)?,
     }
     // None of what follows changes flags.
     if let Some(scc) = scc {
         asm.put(Instruction::with1(scc, Register::R11L))?;
     }
     if writes {
-        asm.put(Instruction::with2(store, held(it.dst), a))?;
+        let result = if it.form.is_narrowing() { NARROW.a } else { a };
+        asm.put(Instruction::with2(store, held(it.dst), result))?;
     }
     if scc.is_some() {
         asm.put(Instruction::with2(Code::Mov_rm32_r32, held(scalar::SCC), SCC))?;
@@ -160,7 +164,7 @@ pub(super) fn emit(asm: &mut Assembler, it: &Scalar) -> Result<(), TooLarge> {
     Ok(())
 }
 
-fn load(asm: &mut Assembler, width: &Width, to: Register, from: Source) -> Result<(), TooLarge> {
+pub(super) fn load(asm: &mut Assembler, width: &Width, to: Register, from: Source) -> Result<(), TooLarge> {
     asm.put(match from {
         Source::Register(code) => Instruction::with2(width.load, to, held(code)),
         Source::Constant(value) if to == WIDE.a || to == WIDE.b => Instruction::with2(Code::Mov_r64_imm64, to, value),

@@ -3,7 +3,9 @@
 use super::super::nodes::{Node, Place, Rest};
 use super::{Foreign, Form, is_temporary};
 use crate::mem::flat::{Encoded, NO_BASE};
+use crate::mem::smem::WordLoad;
 use crate::op::{Kind, Op};
+use crate::registers::scalar;
 
 /// Bytes behind an address of LDS that an instruction can name.
 const MOST_OFFSET: u32 = 1 << 17;
@@ -52,6 +54,16 @@ impl Form<'_> {
         let value = self.graph.node(Node::Global { place: Place { low, rest }, offset });
         self.result(value)
     }
+}
+
+/// The highest code that a scalar load writes in native code: what lies above is M0, EXEC and no register.
+const LAST_LOADED: u8 = 123;
+
+/// The scalar load that a micro-op is, if it has a native form.
+pub fn scalar_load(op: &Op) -> Option<WordLoad> {
+    let load = WordLoad::of(op)?;
+    let fits = i32::try_from(load.imm).is_ok() && load.base < scalar::SCC - 1;
+    (fits && load.dst <= LAST_LOADED && load.words <= LAST_LOADED + 1 - load.dst).then_some(load)
 }
 
 /// A store of words, which is a phase by itself: all lanes have done what comes before it.

@@ -12,7 +12,7 @@ mod operation;
 mod scalar;
 
 pub use branch::{Branch, branch};
-pub use memory::{Space, Store, store};
+pub use memory::{Space, Store, scalar_load, store};
 pub use scalar::{Logic, Scalar, ScalarForm, Source, When, scalar_form};
 
 use luthier_isa::op::Op as IsaOp;

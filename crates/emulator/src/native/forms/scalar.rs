@@ -84,6 +84,43 @@ pub enum ScalarForm {
     Select,
     /// The first source where the condition holds, which SCC says; the second one else.
     Extreme(When),
+    /// The upper half of a product.
+    MultiplyHigh {
+        signed: bool,
+    },
+    /// The first source shifted left by so many, and the second one; SCC is whether that is 2^32 or more.
+    ShiftAdd(u8),
+    /// The second source says where a field of the first one begins, and how long it is.
+    Field,
+    /// The same of a field with a sign, which is known.
+    SignedField {
+        at: u8,
+        width: u8,
+    },
+    /// A row of ones: how many, and from where.
+    Ones,
+    /// SCC is whether a bit is this.
+    TestBit(bool),
+    /// A bit becomes this.
+    SetBit(bool),
+    /// The lower half of the result is that of the first source, or its upper one; the upper half is of the second source.
+    Pack {
+        upper_a: bool,
+        upper_b: bool,
+    },
+    /// The lowest 8 or 16 bits with their sign.
+    Extend {
+        byte: bool,
+    },
+    /// The number of the lowest bit that is set, or of the highest one from above; -1 if none is.
+    FirstBit {
+        highest: bool,
+    },
+    CountOnes,
+    /// Without its sign; of the first source, or (`difference`) what it is more than the second one.
+    Absolute {
+        difference: bool,
+    },
 }
 
 /// The form of a scalar micro-op.
@@ -95,12 +132,16 @@ pub fn scalar_form(op: &Op) -> Option<Scalar> {
     let mut immediate = None;
     let mut own = false;
     let mut inline = |value: u64| immediate = Some(value);
+    // With a constant of 16 bits, of which these count.
+    let constant = |when, bits: u32, inline: &mut dyn FnMut(u64)| {
+        inline((op.imm as u32 & bits).into());
+        Compare(when)
+    };
     let (form, wide) = match op.kind.operation()? {
         IsaOp::SMovB32 => (ScalarForm::Move, false),
         IsaOp::SMovB64 => (ScalarForm::Move, true),
         IsaOp::SMovkI32 => {
-            let value = Source::Constant(op.imm as u32 as u64);
-            return Some(Scalar { form: ScalarForm::Move, wide: false, a: value, b: value, dst: op.sdst });
+            return Some(of_constant(Source::Constant(op.imm as u32 as u64), op.sdst));
         }
         IsaOp::SNotB32 => (ScalarForm::Not, false),
         IsaOp::SNotB64 => (ScalarForm::Not, true),
@@ -178,31 +219,129 @@ pub fn scalar_form(op: &Op) -> Option<Scalar> {
         IsaOp::SCmpLeU32 => (Compare(When::BelowEqual), false),
         IsaOp::SCmpEqU64 => (Compare(When::Equal), true),
         IsaOp::SCmpLgU64 => (Compare(When::NotEqual), true),
+        IsaOp::SCmpkEqI32 => (constant(When::Equal, !0, &mut inline), false),
+        IsaOp::SCmpkLgI32 => (constant(When::NotEqual, !0, &mut inline), false),
+        IsaOp::SCmpkGtI32 => (constant(When::Greater, !0, &mut inline), false),
+        IsaOp::SCmpkGeI32 => (constant(When::GreaterEqual, !0, &mut inline), false),
+        IsaOp::SCmpkLtI32 => (constant(When::Less, !0, &mut inline), false),
+        IsaOp::SCmpkLeI32 => (constant(When::LessEqual, !0, &mut inline), false),
+        IsaOp::SCmpkEqU32 => (constant(When::Equal, 0xffff, &mut inline), false),
+        IsaOp::SCmpkLgU32 => (constant(When::NotEqual, 0xffff, &mut inline), false),
+        IsaOp::SCmpkGtU32 => (constant(When::Above, 0xffff, &mut inline), false),
+        IsaOp::SCmpkGeU32 => (constant(When::AboveEqual, 0xffff, &mut inline), false),
+        IsaOp::SCmpkLtU32 => (constant(When::Below, 0xffff, &mut inline), false),
+        IsaOp::SCmpkLeU32 => (constant(When::BelowEqual, 0xffff, &mut inline), false),
+        IsaOp::SMulHiU32 => (ScalarForm::MultiplyHigh { signed: false }, false),
+        IsaOp::SMulHiI32 => (ScalarForm::MultiplyHigh { signed: true }, false),
+        IsaOp::SLshl1AddU32 => (ScalarForm::ShiftAdd(1), false),
+        IsaOp::SLshl2AddU32 => (ScalarForm::ShiftAdd(2), false),
+        IsaOp::SLshl3AddU32 => (ScalarForm::ShiftAdd(3), false),
+        IsaOp::SLshl4AddU32 => (ScalarForm::ShiftAdd(4), false),
+        IsaOp::SBfeU32 => (ScalarForm::Field, false),
+        IsaOp::SBfeU64 => (ScalarForm::Field, true),
+        IsaOp::SBfeI32 => (signed_field(op, 31)?, false),
+        IsaOp::SBfeI64 => (signed_field(op, 63)?, true),
+        IsaOp::SBfmB32 => (ScalarForm::Ones, false),
+        IsaOp::SBfmB64 => (ScalarForm::Ones, true),
+        IsaOp::SBitcmp0B32 => (ScalarForm::TestBit(false), false),
+        IsaOp::SBitcmp1B32 => (ScalarForm::TestBit(true), false),
+        IsaOp::SBitcmp0B64 => (ScalarForm::TestBit(false), true),
+        IsaOp::SBitcmp1B64 => (ScalarForm::TestBit(true), true),
+        IsaOp::SBitset0B32 => (ScalarForm::SetBit(false), false),
+        IsaOp::SBitset1B32 => (ScalarForm::SetBit(true), false),
+        IsaOp::SBitset0B64 => (ScalarForm::SetBit(false), true),
+        IsaOp::SBitset1B64 => (ScalarForm::SetBit(true), true),
+        IsaOp::SPackLlB32B16 => (ScalarForm::Pack { upper_a: false, upper_b: false }, false),
+        IsaOp::SPackLhB32B16 => (ScalarForm::Pack { upper_a: false, upper_b: true }, false),
+        IsaOp::SPackHlB32B16 => (ScalarForm::Pack { upper_a: true, upper_b: false }, false),
+        IsaOp::SPackHhB32B16 => (ScalarForm::Pack { upper_a: true, upper_b: true }, false),
+        IsaOp::SSextI32I8 => (ScalarForm::Extend { byte: true }, false),
+        IsaOp::SSextI32I16 => (ScalarForm::Extend { byte: false }, false),
+        IsaOp::SFf1I32B32 => (ScalarForm::FirstBit { highest: false }, false),
+        IsaOp::SFf1I32B64 => (ScalarForm::FirstBit { highest: false }, true),
+        IsaOp::SFlbitI32B32 => (ScalarForm::FirstBit { highest: true }, false),
+        IsaOp::SFlbitI32B64 => (ScalarForm::FirstBit { highest: true }, true),
+        IsaOp::SBcnt1I32B32 => (ScalarForm::CountOnes, false),
+        IsaOp::SBcnt1I32B64 => (ScalarForm::CountOnes, true),
+        IsaOp::SAbsI32 => (ScalarForm::Absolute { difference: false }, false),
+        IsaOp::SAbsdiffI32 => (ScalarForm::Absolute { difference: true }, false),
+        IsaOp::SGetpcB64 => {
+            let value = Source::Constant(op.imm2);
+            return Some(Scalar { wide: true, ..of_constant(value, op.sdst) }).filter(|it| it.dst < scalar::SCC);
+        }
         _ => return None,
     };
-    // Pairs behind the last code begin anew; no instruction has them.
-    let last = if wide { 252 } else { scalar::SCC };
-    let source = |k: usize| match op.src[k] {
+    let source = |k: usize, wide: bool| match op.src[k] {
         IMM => Some(Source::Constant(op.imm)),
         IMM2 => Some(Source::Constant(op.imm2)),
-        code => u8::try_from(code).ok().filter(|&code| code <= last).map(Source::Register),
+        // Pairs behind the last code begin anew; no instruction has them.
+        code => {
+            let last = if wide { 252 } else { scalar::SCC };
+            u8::try_from(code).ok().filter(|&code| code <= last).map(Source::Register)
+        }
     };
-    let is_one = matches!(form, ScalarForm::Move | ScalarForm::Not | SaveExec { .. });
-    let a = if own { Source::Register(op.sdst) } else { source(0)? };
+    let a = match form {
+        _ if own => Source::Register(op.sdst),
+        ScalarForm::SetBit(_) => Source::Register(op.sdst),
+        // Both sources are of 32 bits.
+        ScalarForm::Ones => source(0, false)?,
+        _ => source(0, wide)?,
+    };
     let b = match immediate {
         Some(value) => Source::Constant(value),
-        None if is_one => a,
-        None => source(1)?,
+        None if form.has_one_source() => a,
+        None => source(usize::from(!matches!(form, ScalarForm::SetBit(_))), wide && !form.has_narrow_second())?,
     };
     (op.sdst < scalar::SCC).then_some(Scalar { form, wide, a, b, dst: op.sdst })
+}
+
+fn of_constant(value: Source, dst: u8) -> Scalar {
+    Scalar { form: ScalarForm::Move, wide: false, a: value, b: value, dst }
+}
+
+/// A field with a sign, if it is known where it is; of offsets these bits count.
+fn signed_field(op: &Op, bits: u64) -> Option<ScalarForm> {
+    let field = match op.src[1] {
+        IMM => op.imm,
+        IMM2 => op.imm2,
+        _ => return None,
+    };
+    Some(ScalarForm::SignedField { at: (field & bits) as u8, width: (field >> 16 & 127) as u8 })
+}
+
+impl ScalarForm {
+    fn has_one_source(self) -> bool {
+        use ScalarForm::{Absolute, CountOnes, Extend, FirstBit, Move, Not, SaveExec, SignedField};
+        matches!(
+            self,
+            Move | Not
+                | SaveExec { .. }
+                | SignedField { .. }
+                | Extend { .. }
+                | FirstBit { .. }
+                | CountOnes
+                | Absolute { difference: false }
+        )
+    }
+
+    /// The second source has 32 bits, though the operation has 64.
+    fn has_narrow_second(self) -> bool {
+        use ScalarForm::{Field, Ones, SetBit, ShiftLeft, ShiftRight, ShiftSigned, TestBit};
+        matches!(self, ShiftLeft | ShiftRight | ShiftSigned | Field | Ones | SetBit(_) | TestBit(_))
+    }
+
+    /// The result has 32 bits, though the operation has 64.
+    pub fn is_narrowing(self) -> bool {
+        matches!(self, ScalarForm::FirstBit { .. } | ScalarForm::CountOnes)
+    }
 }
 
 impl Scalar {
     /// Whether other lanes are on behind it.
     pub fn writes_exec(&self) -> bool {
-        let writes = self.dst..=self.dst + u8::from(self.wide);
+        let writes = self.dst..=self.dst + u8::from(self.wide && !self.form.is_narrowing());
         matches!(self.form, ScalarForm::SaveExec { .. })
-            || !matches!(self.form, ScalarForm::Compare(_))
+            || !matches!(self.form, ScalarForm::Compare(_) | ScalarForm::TestBit(_))
                 && (writes.contains(&scalar::EXEC) || writes.contains(&(scalar::EXEC + 1)))
     }
 }

@@ -1,0 +1,104 @@
+//! Loads of scalars: words of one allocation, which the wave remembers or comes to remember here.
+
+use iced_x86::{Code, Instruction, MemoryOperand, Register};
+
+use super::frame::Frame;
+use super::{Assembler, TooLarge};
+use crate::mem::smem::WordLoad;
+use crate::wave::Wave;
+
+fn held(code: u8) -> MemoryOperand {
+    MemoryOperand::with_base_displ(Register::RSI, i64::from(code) * 4)
+}
+
+pub(super) fn emit(
+    asm: &mut Assembler,
+    load: &WordLoad,
+    frame: Frame,
+    exit: usize,
+    finder: usize,
+) -> Result<(), TooLarge> {
+    address(asm, load)?;
+    asm.put(Instruction::with2(Code::Mov_r32_imm32, Register::EBP, 4 * i32::from(load.words)))?;
+    asm.put(Instruction::with_branch(Code::Call_rel32_64, finder as u64))?;
+    asm.put(Instruction::with2(Code::Test_rm64_r64, Register::R11, Register::R11))?;
+    let known = asm.jump(Code::Jne_rel32_64)?;
+    look_up(asm, frame, exit)?;
+    asm.land(known);
+    asm.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, 3))?;
+    asm.put(Instruction::with_branch(Code::Jne_rel32_64, exit as u64))?;
+    words(asm, load)
+}
+
+/// RAX = where the words are.
+fn address(asm: &mut Assembler, load: &WordLoad) -> Result<(), TooLarge> {
+    const WHOLE: i32 = !3;
+    asm.put(Instruction::with2(Code::Mov_r64_rm64, Register::RAX, held(load.base)))?;
+    asm.put(Instruction::with2(Code::And_rm64_imm8, Register::RAX, WHOLE))?;
+    if let Some(offset) = load.offset {
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, Register::R11D, held(offset)))?;
+        if load.scale != 1 {
+            let scale = i32::from(load.scale);
+            asm.put(Instruction::with3(Code::Imul_r64_rm64_imm32, Register::R11, Register::R11, scale))?;
+        }
+        asm.put(Instruction::with2(Code::And_rm64_imm8, Register::R11, WHOLE))?;
+        asm.put(Instruction::with2(Code::Add_r64_rm64, Register::RAX, Register::R11))?;
+    }
+    match i32::try_from(load.imm).map_err(|_| TooLarge)? {
+        0 => Ok(()),
+        imm => asm.put(Instruction::with2(Code::Add_rm64_imm32, Register::RAX, imm)),
+    }
+}
+
+/// Where the wave does not remember the allocation, it does from now on, as where the interpreter loads; R11 leads to the words
+/// then. Leaves if there is none.
+fn look_up(asm: &mut Assembler, frame: Frame, exit: usize) -> Result<(), TooLarge> {
+    let kept = [Register::RSI, Register::RCX].into_iter().zip([frame.kept, frame.kept + 8]);
+    let kept = kept.map(|(register, at)| (register, MemoryOperand::with_base_displ(Register::RSP, at)));
+    for (register, place) in kept.clone() {
+        asm.put(Instruction::with2(Code::Mov_rm64_r64, place, register))?;
+    }
+    let wave = MemoryOperand::with_base_displ(Register::RBX, -Wave::RECENT_AT);
+    asm.put(Instruction::with2(Code::Lea_r64_m, Register::RDI, wave))?;
+    asm.put(Instruction::with2(Code::Mov_r64_rm64, Register::RSI, Register::RAX))?;
+    asm.put(Instruction::with2(Code::Mov_r32_rm32, Register::EDX, Register::EBP))?;
+    asm.put(Ok(Instruction::with(Code::VEX_Vzeroupper)))?;
+    let function: unsafe extern "sysv64" fn(*mut Wave, u64, u64) -> *const u8 = found;
+    asm.put(Instruction::with2(Code::Mov_r64_imm64, Register::RAX, function as usize as u64))?;
+    asm.put(Instruction::with1(Code::Call_rm64, Register::RAX))?;
+    for (register, place) in kept {
+        asm.put(Instruction::with2(Code::Mov_r64_rm64, register, place))?;
+    }
+    asm.put(Instruction::with2(Code::Mov_r64_rm64, Register::R11, Register::RAX))?;
+    asm.put(Instruction::with2(Code::Test_rm64_r64, Register::R11, Register::R11))?;
+    asm.put(Instruction::with_branch(Code::Je_rel32_64, exit as u64))
+}
+
+/// Where the host has these bytes, or null.
+///
+/// # Safety
+/// It is a wave that nothing else uses the memory and the remembered allocations of meanwhile.
+unsafe extern "sysv64" fn found(w: *mut Wave, address: u64, bytes: u64) -> *const u8 {
+    // SAFETY: the caller says so.
+    let (memory, recent) = unsafe { (&(*w).memory, &mut (*w).recent) };
+    memory.readable(recent, address, bytes).unwrap_or(std::ptr::null())
+}
+
+/// The words that R11 leads to, four, two or one at a time: naturally aligned pieces of as many are loaded at once, as the
+/// interpreter does.
+fn words(asm: &mut Assembler, load: &WordLoad) -> Result<(), TooLarge> {
+    let mut done = 0;
+    while done < load.words {
+        let from = MemoryOperand::with_base_displ(Register::R11, i64::from(done) * 4);
+        let to = held(load.dst + done);
+        let (count, value, get, put) = match load.words - done {
+            4.. => (4, Register::XMM0, Code::VEX_Vmovups_xmm_xmmm128, Code::VEX_Vmovups_xmmm128_xmm),
+            2.. => (2, Register::RAX, Code::Mov_r64_rm64, Code::Mov_rm64_r64),
+            _ => (1, Register::EAX, Code::Mov_r32_rm32, Code::Mov_rm32_r32),
+        };
+        asm.put(Instruction::with2(get, value, from))?;
+        asm.put(Instruction::with2(put, to, value))?;
+        done += count;
+    }
+    Ok(())
+}
