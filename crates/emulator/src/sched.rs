@@ -50,9 +50,11 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize, attention: Opt
         turns: Turns::new(shared.schedule.clone()),
         attention,
         unasked: 0,
+        untold: 0,
     };
     let _presence = shared.global.meeting.enter();
-    let mut resident: Vec<Workgroup> = Vec::new();
+    #[allow(clippy::vec_box)] // a workgroup is large, and moves between lists
+    let mut resident: Vec<Box<Workgroup>> = Vec::new();
     loop {
         if shared.stop.load(Relaxed) {
             break;
@@ -72,7 +74,7 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize, attention: Opt
                 Ok(Progress::Ended) => {
                     let group = resident.swap_remove(at);
                     // Those that are given up count as nothing done.
-                    shared.done.workgroups.fetch_add(1, Relaxed);
+                    worker.untold += 1;
                     worker.retire(group);
                     moved = true;
                     continue;
@@ -82,7 +84,7 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize, attention: Opt
                 Ok(Progress::Stuck) => {
                     let cluster = resident[at].cluster;
                     let mates = || resident.iter().filter(|group| group.cluster == cluster);
-                    if mates().all(Workgroup::is_stuck) {
+                    if mates().all(|group| group.is_stuck()) {
                         trouble = Some(resident[at].deadlock(worker.program));
                     }
                 }
@@ -106,7 +108,7 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize, attention: Opt
         }
         // All that is under way here waits for global wave sync.
         let to_come = shared.clusters.saturating_sub(shared.next_cluster.load(Relaxed));
-        let released = || !resident.iter().all(Workgroup::is_stuck);
+        let released = || !resident.iter().all(|group| group.is_stuck());
         if !shared.global.meeting.wait(&shared.stop, released, to_come == 0) {
             shared.stop.store(true, Relaxed);
             let mut trouble = resident.iter().min_by_key(|group| group.number).map(|g| g.deadlock(worker.program));
@@ -118,6 +120,7 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize, attention: Opt
             return worker.outcome;
         }
     }
+    worker.tell();
     let last = worker.ended.into_iter().flat_map(|group| group.waves).map(|running| running.wave);
     shared.spare.give(worker.free_waves.into_iter().chain(last));
     worker.outcome
@@ -144,18 +147,21 @@ struct Worker<'a> {
     #[allow(clippy::vec_box)] // a wave is large, and moves between lists
     free_waves: Vec<Box<Wave>>,
     /// A workgroup that has ended, in whose place the next one begins.
-    ended: Option<Workgroup>,
+    ended: Option<Box<Workgroup>>,
     free_slots: Vec<usize>,
     outcome: Outcome,
     turns: Turns,
     attention: Option<&'a Attention<'a>>,
     /// Instructions since it was asked.
     unasked: u64,
+    /// Workgroups that have ended, and are not yet counted in what the workers share.
+    untold: u64,
 }
 
 impl Worker<'_> {
     /// Starts the workgroups of the next cluster; false if there is none, or no room.
-    fn admit(&mut self, resident: &mut Vec<Workgroup>) -> bool {
+    #[allow(clippy::vec_box)] // as in `work`
+    fn admit(&mut self, resident: &mut Vec<Box<Workgroup>>) -> bool {
         let size = self.shared.dispatch.cluster_size();
         if self.free_slots.len() < size as usize {
             return false;
@@ -171,7 +177,8 @@ impl Worker<'_> {
     }
 
     /// Starts one more workgroup, beyond those that a worker has room for as a rule.
-    fn admit_more(&mut self, resident: &mut Vec<Workgroup>) -> bool {
+    #[allow(clippy::vec_box)] // as in `work`
+    fn admit_more(&mut self, resident: &mut Vec<Box<Workgroup>>) -> bool {
         let shared = self.shared;
         let Some(slot) = gws::lock(&shared.more_slots).take() else { return false };
         let Some(number) = self.claim(1) else {
@@ -184,23 +191,29 @@ impl Worker<'_> {
 
     /// The next cluster, of `size` workgroups. Once waves wait for global wave sync, no more are under way than a device has
     /// room for, so that the same workgroups wait for one another on any number of threads.
-    fn claim(&self, size: u64) -> Option<u64> {
+    fn claim(&mut self, size: u64) -> Option<u64> {
         let shared = self.shared;
         if shared.next_cluster.load(Relaxed) >= shared.clusters {
             return None;
         }
-        let most = if shared.global.has_waited() { shared.most } else { u64::MAX };
-        let room = |n: u64| Some(n + size).filter(|&n| n <= most);
-        shared.under_way.fetch_update(Relaxed, Relaxed, room).ok()?;
-        let number = shared.next_cluster.fetch_add(1, Relaxed);
-        if number >= shared.clusters {
-            shared.under_way.fetch_sub(size, Relaxed);
-            return None;
+        // What all workers write is written once a workgroup.
+        if !shared.global.has_waited() {
+            return Some(shared.next_cluster.fetch_add(1, Relaxed)).filter(|&number| number < shared.clusters);
         }
-        Some(number)
+        shared.done.workgroups.fetch_add(std::mem::take(&mut self.untold), Relaxed);
+        let has_room = |number: u64| (number + 1) * size - shared.done.workgroups.load(Relaxed) <= shared.most;
+        let next = |number: u64| (number < shared.clusters && has_room(number)).then_some(number + 1);
+        shared.next_cluster.fetch_update(Relaxed, Relaxed, next).ok()
     }
 
-    fn start(&mut self, id: [u32; 3], cluster: (u64, Option<(Rc<Cluster>, u32)>), slot: usize) -> Workgroup {
+    /// What others are to know of this worker's progress.
+    fn tell(&mut self) {
+        let done = &self.shared.done;
+        done.instructions.fetch_add(std::mem::take(&mut self.unasked), Relaxed);
+        done.workgroups.fetch_add(std::mem::take(&mut self.untold), Relaxed);
+    }
+
+    fn start(&mut self, id: [u32; 3], cluster: (u64, Option<(Rc<Cluster>, u32)>), slot: usize) -> Box<Workgroup> {
         let d = &self.shared.dispatch;
         let group = match self.ended.take() {
             Some(mut group) if group.waves.len() as u32 == d.waves(d.group_size(id).iter().product()) => {
@@ -210,7 +223,7 @@ impl Worker<'_> {
             other => {
                 self.free_waves.extend(other.into_iter().flat_map(|group| group.waves).map(|running| running.wave));
                 let limits = self.program.limits();
-                Workgroup::start(self.shared, id, cluster, slot, limits, &mut self.free_waves)
+                Box::new(Workgroup::start(self.shared, id, cluster, slot, limits, &mut self.free_waves))
             }
         };
         self.outcome.groups += 1;
@@ -305,16 +318,14 @@ impl Worker<'_> {
 
     /// Whether the launch is to go on.
     fn goes_on(&mut self) -> bool {
-        self.shared.done.instructions.fetch_add(self.unasked, Relaxed);
-        self.unasked = 0;
+        self.tell();
         if let Some(attention) = self.attention {
             attention.ask(&self.shared.stop);
         }
         !self.shared.stop.load(Relaxed)
     }
 
-    fn retire(&mut self, group: Workgroup) {
-        self.shared.under_way.fetch_sub(1, Relaxed);
+    fn retire(&mut self, group: Box<Workgroup>) {
         match group.slot.checked_sub(self.slot0) {
             Some(own) if own < self.shared.resident => self.free_slots.push(own),
             _ => gws::lock(&self.shared.more_slots).give(group.slot),

@@ -56,8 +56,7 @@ pub struct Shared {
     pub scratch_slot: u64,
     /// Where waves get their vector files.
     pub spare: Arc<Spare>,
-    /// Workgroups that are, and how many may be once some have waited for global wave sync.
-    pub under_way: AtomicU64,
+    /// Workgroups that may be under way once some have waited for global wave sync.
     pub most: u64,
     /// Pieces of scratch memory that are no worker's own.
     pub more_slots: Mutex<Slots>,
@@ -149,7 +148,6 @@ impl Shared {
             scratch,
             scratch_slot,
             spare: device.spare(),
-            under_way: AtomicU64::new(0),
             most,
             slots: slots as usize,
             more_slots: Mutex::new(Slots::new(own_slots..own_slots + more as usize)),
@@ -186,7 +184,6 @@ impl Shared {
             scratch: self.scratch,
             scratch_slot: self.scratch_slot,
             spare: Arc::clone(&self.spare),
-            under_way: AtomicU64::new(0),
             most: self.most,
             more_slots: Mutex::new(Slots::new(own_slots..self.slots)),
             slots: self.slots,
