@@ -179,9 +179,12 @@ fn scalar_instruction(random: &mut Random, operation: IsaOp, inst: u16) -> Op {
     }
     let sdst = if random.below(12) == 0 { random.of(&[106, 126]) } else { 2 * random.below(28) as u8 };
     let [imm, imm2] = [0; 2].map(|_| u64::from(random.word(8)) << 32 | u64::from(random.word(8)));
-    let imm = if random.below(2) == 0 { imm } else { i64::from(imm as i16) as u64 };
+    let kind = Kind::of(operation);
+    // Some have 16 bits of it.
+    let has_form = forms::scalar_form(&Op { kind, src: [1, crate::scalar::IMM, 0], imm, ..Op::NOTHING }).is_some();
+    let imm = if random.below(2) == 0 && has_form { imm } else { i64::from(imm as i16) as u64 };
     let run = crate::scalar::lookup(operation).expect("a scalar operation");
-    Op { run, kind: Kind::of(operation), src, sdst, imm, imm2, inst, ..Op::NOTHING }
+    Op { run, kind, src, sdst, imm, imm2, inst, ..Op::NOTHING }
 }
 
 /// A load of scalars, mostly with an offset in a register.

@@ -132,10 +132,11 @@ pub fn scalar_form(op: &Op) -> Option<Scalar> {
     let mut immediate = None;
     let mut own = false;
     let mut inline = |value: u64| immediate = Some(value);
-    // With a constant of 16 bits, of which these count.
+    // With a constant of 16 bits and its sign, of which these count.
     let constant = |when, bits: u32, inline: &mut dyn FnMut(u64)| {
-        inline((op.imm as u32 & bits).into());
-        Compare(when)
+        let value = i16::try_from(op.imm as i64).ok()?;
+        inline((i32::from(value) as u32 & bits).into());
+        Some(Compare(when))
     };
     let (form, wide) = match op.kind.operation()? {
         IsaOp::SMovB32 => (ScalarForm::Move, false),
@@ -219,18 +220,18 @@ pub fn scalar_form(op: &Op) -> Option<Scalar> {
         IsaOp::SCmpLeU32 => (Compare(When::BelowEqual), false),
         IsaOp::SCmpEqU64 => (Compare(When::Equal), true),
         IsaOp::SCmpLgU64 => (Compare(When::NotEqual), true),
-        IsaOp::SCmpkEqI32 => (constant(When::Equal, !0, &mut inline), false),
-        IsaOp::SCmpkLgI32 => (constant(When::NotEqual, !0, &mut inline), false),
-        IsaOp::SCmpkGtI32 => (constant(When::Greater, !0, &mut inline), false),
-        IsaOp::SCmpkGeI32 => (constant(When::GreaterEqual, !0, &mut inline), false),
-        IsaOp::SCmpkLtI32 => (constant(When::Less, !0, &mut inline), false),
-        IsaOp::SCmpkLeI32 => (constant(When::LessEqual, !0, &mut inline), false),
-        IsaOp::SCmpkEqU32 => (constant(When::Equal, 0xffff, &mut inline), false),
-        IsaOp::SCmpkLgU32 => (constant(When::NotEqual, 0xffff, &mut inline), false),
-        IsaOp::SCmpkGtU32 => (constant(When::Above, 0xffff, &mut inline), false),
-        IsaOp::SCmpkGeU32 => (constant(When::AboveEqual, 0xffff, &mut inline), false),
-        IsaOp::SCmpkLtU32 => (constant(When::Below, 0xffff, &mut inline), false),
-        IsaOp::SCmpkLeU32 => (constant(When::BelowEqual, 0xffff, &mut inline), false),
+        IsaOp::SCmpkEqI32 => (constant(When::Equal, !0, &mut inline)?, false),
+        IsaOp::SCmpkLgI32 => (constant(When::NotEqual, !0, &mut inline)?, false),
+        IsaOp::SCmpkGtI32 => (constant(When::Greater, !0, &mut inline)?, false),
+        IsaOp::SCmpkGeI32 => (constant(When::GreaterEqual, !0, &mut inline)?, false),
+        IsaOp::SCmpkLtI32 => (constant(When::Less, !0, &mut inline)?, false),
+        IsaOp::SCmpkLeI32 => (constant(When::LessEqual, !0, &mut inline)?, false),
+        IsaOp::SCmpkEqU32 => (constant(When::Equal, 0xffff, &mut inline)?, false),
+        IsaOp::SCmpkLgU32 => (constant(When::NotEqual, 0xffff, &mut inline)?, false),
+        IsaOp::SCmpkGtU32 => (constant(When::Above, 0xffff, &mut inline)?, false),
+        IsaOp::SCmpkGeU32 => (constant(When::AboveEqual, 0xffff, &mut inline)?, false),
+        IsaOp::SCmpkLtU32 => (constant(When::Below, 0xffff, &mut inline)?, false),
+        IsaOp::SCmpkLeU32 => (constant(When::BelowEqual, 0xffff, &mut inline)?, false),
         IsaOp::SMulHiU32 => (ScalarForm::MultiplyHigh { signed: false }, false),
         IsaOp::SMulHiI32 => (ScalarForm::MultiplyHigh { signed: true }, false),
         IsaOp::SLshl1AddU32 => (ScalarForm::ShiftAdd(1), false),
