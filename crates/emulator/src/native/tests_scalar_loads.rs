@@ -47,8 +47,11 @@ fn run_of(load: Op) -> Vec<Op> {
     vec![load, mov(1), mov(2), mov(3)]
 }
 
-/// How it ends, what stopped it, and what the wave says then.
-fn run(w: &mut Wave, ops: &[Op]) -> (Flow, Option<u16>, Option<(String, Option<u64>)>) {
+/// What a fault says, and of which address.
+type Why = Option<(String, Option<u64>)>;
+
+/// How it ends, what stopped it, and why.
+fn run(w: &mut Wave, ops: &[Op]) -> (Flow, Option<u16>, Why) {
     for op in ops {
         // SAFETY: handlers of this host, on rows that there are.
         let flow = unsafe { (op.run)(w, op) };
