@@ -10,10 +10,12 @@ mod integer;
 mod memory;
 mod operation;
 mod scalar;
+mod scalar_form;
 
 pub use branch::{Branch, branch};
 pub use memory::{Space, Store, scalar_load, store};
-pub use scalar::{Logic, Scalar, ScalarForm, Source, When, scalar_form};
+pub use scalar::{Logic, Scalar, ScalarForm, Source, When};
+pub use scalar_form::scalar_form;
 
 use luthier_isa::op::Op as IsaOp;
 
