@@ -27,17 +27,15 @@ const MAKES_UP: u32 = 32;
 /// The most of them that are kept in mind.
 const MOST_FINISHED: u32 = 1 << 16;
 
-/// Some micro-ops in a row, and code that does what they do.
+/// Some micro-ops in a row, and code that does what they do. What entering it takes is in one line of the host's cache.
+#[repr(C, align(64))]
 pub struct Run {
-    pub ops: Box<[Op]>,
-    /// Which of them each phase is.
-    phases: Box<[Range<usize>]>,
     /// For all lanes, and for some.
     full: Entry,
     partial: Entry,
+    unfinished: AtomicU32,
     /// What it was made for.
     machine: Machine,
-    terms: Terms,
     needs_mode32: bool,
     flushes: bool,
     needs_host64: bool,
@@ -46,7 +44,10 @@ pub struct Run {
     accesses: bool,
     /// Whether some of them are to device memory.
     is_global: bool,
-    unfinished: AtomicU32,
+    pub ops: Box<[Op]>,
+    /// Which of them each phase is.
+    phases: Box<[Range<usize>]>,
+    terms: Terms,
     /// The same without accesses to device memory, where those are irregular.
     rest: OnceLock<Option<Native>>,
     _pages: Arc<Pages>,
