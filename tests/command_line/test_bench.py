@@ -63,3 +63,18 @@ def test_rows_that_cannot_be_measured_say_why(tmp_path):
 def test_a_row_says_how_much_better_a_figure_is_than_it_has_to_be():
     found, _ = _bench("import rows\nprint(json.dumps([rows.at_least(3, 2, 'M/s'), rows.at_most(3, 2, 'ms')]))")
     assert [row["ratio"] for row in found] == pytest.approx([1.5, 2 / 3]) and all(row["least"] == 1 for row in found)
+
+
+def test_rows_below_their_bounds_are_named_and_those_without_one_are_not():
+    code = (
+        "import rows\n"
+        "found = {'slow': rows.at_most(4, 2, 'ms'), 'fast': rows.at_most(1, 2, 'ms'), 'just': rows.at_least(2, 2, 'M/s'),\n"
+        "         'bare': {'ours': 1}, 'free': {'ours': 2, 'ratio': 0.5}}\n"
+        "print(json.dumps([[n for n, r in found.items() if rows.is_below(r)], rows.summary(found),\n"
+        "                  rows.summary({**found, 'more': rows.at_least(1, 4, 'M/s')}), rows.summary({'fast': found['fast']})]))"
+    )
+    (below, one, two, none), _ = _bench(code)
+    assert below == ["slow"]
+    assert one == "1 row is below its bound, of 3 that have one: slow (0.5x of 1x)"
+    assert two == "2 rows are below their bounds, of 4 that have one: slow (0.5x of 1x), more (0.25x of 1x)"
+    assert none == "no row is below its bound, of 1 that have one"

@@ -31,6 +31,11 @@ def _run(program: Path, case: str, **variables: str) -> tuple[str, float]:
     return done.stdout, time.perf_counter() - start
 
 
+def _numbers(printed: str) -> dict[str, float]:
+    lines = (line.split() for line in printed.splitlines() if not line.endswith("passed"))
+    return {name: float(number) for name, number, _ in lines}
+
+
 COPIES = (
     "to_device", "to_host", "pinned_to_device", "pinned_to_host", "on_device", "fill", "rectangle_on_device",
     "rectangle_to_device",
@@ -47,9 +52,7 @@ def measured() -> dict[str, dict]:
     runtime = min(_run(program, "allocation_only")[1] for _ in range(5))
     # Of a version that ROCr 5.2.3 loads.
     kernel = compile_kernel(ROOT / "tests/kernels/vecadd.hip", "gfx90a", version=4)
-    printed = _run(program, "all")[0] + _run(program, "addition", MODULE=str(kernel))[0]
-    lines = (line.split() for line in printed.splitlines() if not line.endswith("passed"))
-    got = {name: float(number) for name, number, _ in lines}
+    got = _numbers(_run(program, "all")[0])
     rows = {
         "HIP: vector add, whole process": {
             "ours": whole * 1e3, "other": idle * 1e3, "ratio": idle / whole, "unit": "ms",
@@ -67,9 +70,11 @@ def measured() -> dict[str, dict]:
             rows[f"HIP: {name.replace('_', ' ')}, {size.replace('_', ' ')}"] = {
                 "ours": ours, "other": plain, "ratio": ours / plain, "unit": "GB/s", "against": "memcpy",
             } | ({"least": 0.5} if size == "64_MB" else {})  # fmt: skip
-    plain = _plain_add(kernel)
+    # In turns: work that others have on the machine for a moment would lengthen one of the two alone.
+    turns = [(_numbers(_run(program, "addition", MODULE=str(kernel))[0])["add_a_million"], _plain_add(kernel)) for _ in range(3)]
+    ours, plain = (min(turn[i] for turn in turns) for i in range(2))
     rows["HIP: add a million floats"] = {
-        "ours": got["add_a_million"], "other": plain, "ratio": plain / got["add_a_million"], "unit": "ms",
+        "ours": ours, "other": plain, "ratio": plain / ours, "unit": "ms",
         "against": "the same kernel from Python", "least": 0.8,
     }  # fmt: skip
     return rows
