@@ -3,8 +3,11 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::OnceLock;
 
+use luthier_emulator::memory::Span;
+
 use super::PAGE;
 use super::vram::{Place, Vram};
+use crate::abi::flags;
 
 /// What is unmapped behind each block: an overrun by less is caught, the host's too.
 const GUARD: u64 = 1 << 16;
@@ -19,6 +22,13 @@ pub struct Mapping {
     twin: Option<Twin>,
     /// What backs them, if another process may have them too.
     pub file: OnceLock<(OwnedFd, Place)>,
+}
+
+/// Pages of the host's as GPUs see them at an address.
+pub(super) fn span(at: u64, host: u64, len: u64, flags: u32) -> Span {
+    // SAFETY: `Pin`s keep blocks where they are; registered memory is the program's, which promises the same. All are
+    // whole pages.
+    unsafe { Span::of_host(at, std::ptr::with_exposed_provenance(host as usize), len, flags & flags::READ_ONLY == 0) }
 }
 
 /// Pages that show the same bytes as others.

@@ -10,6 +10,7 @@ mod describe;
 mod exchange;
 mod info;
 mod map;
+mod pieces;
 mod process;
 mod seen;
 mod share;

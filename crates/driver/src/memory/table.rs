@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use luthier_emulator::memory::Span;
 
-use super::apart::Apart;
-use super::map::Mapping;
+use super::map::{Mapping, span};
+use super::pieces::Apart;
 use super::{FREED, PAGE};
-use crate::abi::flags;
 
 /// Something that was allocated here, or imported.
 pub(super) struct Block {
@@ -57,12 +56,6 @@ pub(super) struct Table {
     pub(super) graveyard: VecDeque<(u64, Arc<Mapping>)>,
     /// The addresses of what was freed, so that a stale pointer stays wild for a while.
     pub(super) stale: VecDeque<Mapping>,
-}
-
-pub(super) fn span(at: u64, host: u64, len: u64, flags: u32) -> Span {
-    // SAFETY: `Pin`s keep blocks where they are; registered memory is the program's, which promises the same. All are
-    // whole pages.
-    unsafe { Span::of_host(at, std::ptr::with_exposed_provenance(host as usize), len, flags & flags::READ_ONLY == 0) }
 }
 
 impl Block {

@@ -11,7 +11,8 @@ use luthier_emulator::{FindingKind, Packet, Strict};
 use luthier_loader::KernelDescriptor;
 use luthier_loader::descriptor::Generation;
 
-use super::aql::{Trouble, code};
+use super::launch::Launch;
+use super::trouble::{Trouble, code};
 use super::watch::Patience;
 use super::{Queue, blit, fault, signal, told};
 use crate::card;
@@ -23,12 +24,6 @@ const NEED_SCRATCH: [(u32, i64); 2] = [(64, 1), (32, 0x400)];
 const RECLAIM_SCRATCH: i64 = 512;
 /// What the runtime answers when there is none.
 const GIVEN_UP: i64 = -1;
-
-/// A dispatch that may run: the emulator's packet, and the kernel object.
-pub struct Launch {
-    pub packet: Packet,
-    pub object: u64,
-}
 
 pub fn run(
     queue: &Queue,

@@ -4,10 +4,12 @@ mod aql;
 mod blit;
 mod dispatch;
 mod fault;
+mod launch;
 mod pm4;
 mod sdma;
 mod signal;
 mod told;
+mod trouble;
 mod watch;
 
 use std::collections::BTreeMap;

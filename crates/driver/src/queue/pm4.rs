@@ -3,7 +3,7 @@
 use luthier_abi::packet::Pm4;
 
 use super::Queue;
-use super::aql::{Trouble, code};
+use super::trouble::{Trouble, code};
 use crate::log::log;
 
 const NOP: u32 = 0x10;

@@ -17,7 +17,7 @@ use luthier_emulator::Strict;
 use luthier_loader::KernelMetadata;
 
 use super::Queue;
-use super::dispatch::Launch;
+use super::launch::Launch;
 use crate::log::log;
 use crate::memory::View;
 pub use plan::{Place, Plan, Source};

@@ -8,7 +8,7 @@ use crate::abi::Status;
 use crate::memory::Memory;
 use crate::queue::Queue;
 use crate::queue::blit::plan::Plan;
-use crate::queue::dispatch::Launch;
+use crate::queue::launch::Launch;
 
 /// Where things lie in the memory of a trial: packet, arguments, pattern, source, destination.
 const ARGUMENTS: usize = 256;
