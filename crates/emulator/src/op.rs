@@ -81,6 +81,8 @@ impl Kind {
     /// Whole words between device memory and rows, where an offset from a scalar base has no sign:
     /// [`crate::mem::global_words`].
     pub const GLOBAL_WORDS: Kind = Kind(u16::MAX - 8);
+    /// The same where it has one.
+    pub const GLOBAL_WORDS_SIGNED: Kind = Kind(u16::MAX - 14);
     /// A wait that orders stores before what comes next: [`crate::scalar::wait`].
     pub const FENCE: Kind = Kind(u16::MAX - 10);
     /// The f32 modifiers behind an operation.
@@ -89,6 +91,11 @@ impl Kind {
     pub const PERMUTE: Kind = Kind(u16::MAX - 11);
     pub const PERMUTE_EIGHT: Kind = Kind(u16::MAX - 12);
     pub const RESTORE_EXEC: Kind = Kind(u16::MAX - 13);
+
+    /// Whether it is whole words between device memory and rows.
+    pub fn is_global_words(self) -> bool {
+        matches!(self, Kind::GLOBAL_WORDS | Kind::GLOBAL_WORDS_SIGNED)
+    }
 
     pub const fn of(operation: IsaOp) -> Kind {
         Kind(operation as u16)

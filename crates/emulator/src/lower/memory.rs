@@ -125,9 +125,8 @@ impl Builder {
             && !to_lds
             && matches!(action, Action::Load(Transfer::Words) | Action::Store(Transfer::Words))
         {
-            // An offset with a sign has no native form.
-            let is_plain = op.ssrc == NO_BASE || info.mode.target().generation() != Generation::Gfx1250;
-            let kind = if is_plain { Kind::GLOBAL_WORDS } else { Kind::OPAQUE };
+            let signed = op.ssrc != NO_BASE && info.mode.target().generation() == Generation::Gfx1250;
+            let kind = if signed { Kind::GLOBAL_WORDS_SIGNED } else { Kind::GLOBAL_WORDS };
             self.push(Op { run: Variants::of::<global_words::Words>().select(), kind, ..op }, WIDEST);
         } else {
             self.push_handler(run, op, WIDEST);

@@ -37,6 +37,8 @@ mod run;
 mod tests;
 #[cfg(test)]
 mod tests_scalar_loads;
+#[cfg(test)]
+mod tests_signed_offsets;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};

@@ -182,7 +182,23 @@ pub enum Rest {
     /// The upper half.
     High(Value),
     /// What a pair of scalar registers holds is added.
-    Base(u8),
+    Base(Base),
+}
+
+/// A pair of scalar registers to which lanes' offsets are added.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Base {
+    pub code: u8,
+    pub offsets: Offsets,
+}
+
+/// What a lane's 32 bits say.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Offsets {
+    Unsigned,
+    Signed,
+    /// With a sign, in words of four bytes.
+    Words,
 }
 
 impl Node {

@@ -91,7 +91,7 @@ impl Terms {
     }
 
     fn excludes(self, op: &Op) -> bool {
-        op.kind == Kind::GLOBAL_WORDS && !self.global
+        op.kind.is_global_words() && !self.global
     }
 }
 

@@ -12,7 +12,7 @@ use super::phase::{Phase, Terms, What};
 use super::{Native, native_with};
 use crate::fp::half::plain_f16;
 use crate::memory::Recent;
-use crate::op::{Flow, Handler, Kind, Op};
+use crate::op::{Flow, Handler, Op};
 use crate::wave::Wave;
 
 /// Rows, scalar registers, vectors of lanes to do, LDS and how many bytes it has, and allocations that are remembered; gives
@@ -69,7 +69,7 @@ impl Run {
         let graphs =
             || phases.iter().filter_map(|phase| if let What::Lanes(graph) = &phase.what { Some(graph) } else { None });
         let moves = |phase: &Phase| matches!(phase.what, What::Store(_) | What::ScalarLoad(_));
-        let is_global = ops.iter().any(|op| op.kind == Kind::GLOBAL_WORDS);
+        let is_global = ops.iter().any(|op| op.kind.is_global_words());
         Run {
             ops,
             phases: phases.iter().map(|phase| phase.ops.clone()).collect(),

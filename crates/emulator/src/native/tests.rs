@@ -338,7 +338,7 @@ pub(super) fn wave(seed: u64, wave64: bool, exec: u64, mode: u32, rare: usize) -
 }
 
 /// What LDS and device memory hold.
-fn held(w: &Wave) -> Vec<u32> {
+pub(super) fn held(w: &Wave) -> Vec<u32> {
     let mut all: Vec<u32> = (0..LDS as u32 / 4).map(|word| w.lds.load32(4 * word).expect("inside")).collect();
     let mut bytes = vec![0; 4 * DEVICE];
     for place in [w.s64(BASE) - 1024, w.s64(BASE + 2) - 512] {

@@ -48,10 +48,10 @@ fn run_of(load: Op) -> Vec<Op> {
 }
 
 /// What a fault says, and of which address.
-type Why = Option<(String, Option<u64>)>;
+pub(super) type Why = Option<(String, Option<u64>)>;
 
 /// How it ends, what stopped it, and why.
-fn run(w: &mut Wave, ops: &[Op]) -> (Flow, Option<u16>, Why) {
+pub(super) fn run(w: &mut Wave, ops: &[Op]) -> (Flow, Option<u16>, Why) {
     for op in ops {
         // SAFETY: handlers of this host, on rows that there are.
         let flow = unsafe { (op.run)(w, op) };

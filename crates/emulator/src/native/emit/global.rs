@@ -3,7 +3,7 @@
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::super::machine::Machine;
-use super::super::nodes::{Place, Rest};
+use super::super::nodes::{Base, Offsets, Place, Rest};
 use super::body::Body;
 use super::lds::{NEIGHBOURS, SAME};
 use super::{Assembler, EXEC, Pool, TooLarge, masked};
@@ -62,13 +62,16 @@ impl Look<'_> {
         self.asm.put(instruction)
     }
 
-    fn steps(&self) -> MemoryOperand {
-        MemoryOperand::with_base_displ(Register::RIP, self.pool.steps as i64 * 4)
+    /// By how much neighbouring lanes differ.
+    fn steps(&self, high: Result<Register, Base>) -> MemoryOperand {
+        let in_words = matches!(high, Err(Base { offsets: Offsets::Words, .. }));
+        let at = if in_words { self.pool.lanes } else { self.pool.steps };
+        MemoryOperand::with_base_displ(Register::RIP, at as i64 * 4)
     }
 
     /// Leaves unless all lanes that are on are at one address, or at neighbouring words. `high`: the upper halves, or a pair
     /// of scalar registers.
-    pub fn at(mut self, low: Register, high: Result<Register, u8>) -> Result<(), TooLarge> {
+    pub fn at(mut self, low: Register, high: Result<Register, Base>) -> Result<(), TooLarge> {
         let exit = self.exit as u64;
         let off = if self.machine.wide { Some(self.wide(low, high)?) } else { self.narrow(low, high)? };
         // What is left of R11D and EBP is not zero where the lanes are elsewhere.
@@ -89,9 +92,12 @@ impl Look<'_> {
     }
 
     /// The first lane's address, EAX holding its lower half, and the upper halves being the same.
-    fn whole(&mut self, high: Result<Register, u8>) -> Result<(), TooLarge> {
-        self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, LAST_FIRST))?;
-        self.put(Instruction::with_branch(Code::Jae_rel32_64, self.exit as u64))?;
+    fn whole(&mut self, high: Result<Register, Base>) -> Result<(), TooLarge> {
+        let unsigned = !matches!(high, Err(Base { offsets: Offsets::Signed | Offsets::Words, .. }));
+        let (last, beyond) =
+            if unsigned { (LAST_FIRST, Code::Jae_rel32_64) } else { (i32::MAX - 64, Code::Jg_rel32_64) };
+        self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, last))?;
+        self.put(Instruction::with_branch(beyond, self.exit as u64))?;
         match high {
             Ok(high) => {
                 let code = if self.machine.wide { Code::EVEX_Vmovd_rm32_xmm } else { Code::VEX_Vmovd_rm32_xmm };
@@ -100,7 +106,13 @@ impl Look<'_> {
                 self.put(Instruction::with2(Code::Add_r64_rm64, Register::RAX, Register::R9))?;
             }
             Err(base) => {
-                let base = MemoryOperand::with_base_displ(Register::RSI, i64::from(base) * 4);
+                if !unsigned {
+                    self.put(Instruction::with2(Code::Movsxd_r64_rm32, Register::RAX, Register::EAX))?;
+                }
+                if base.offsets == Offsets::Words {
+                    self.put(Instruction::with2(Code::Shl_rm64_imm8, Register::RAX, 2))?;
+                }
+                let base = MemoryOperand::with_base_displ(Register::RSI, i64::from(base.code) * 4);
                 self.put(Instruction::with2(Code::Add_r64_rm64, Register::RAX, base))?;
             }
         }
@@ -108,7 +120,7 @@ impl Look<'_> {
     }
 
     /// Gives the jump that is taken if no lane is on.
-    fn wide(&mut self, low: Register, high: Result<Register, u8>) -> Result<super::Jump, TooLarge> {
+    fn wide(&mut self, low: Register, high: Result<Register, Base>) -> Result<super::Jump, TooLarge> {
         const DIFFERENT: i32 = 4;
         let compare = Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8;
         let broadcast = Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32;
@@ -124,7 +136,7 @@ impl Look<'_> {
         self.put(Instruction::with2(Code::EVEX_Vmovd_rm32_xmm, Register::EAX, self.machine.low(low)))?;
         self.put(Instruction::with2(broadcast, one, self.machine.low(low)))?;
         self.put(masked(Instruction::with4(compare, Register::K1, low, one, DIFFERENT), EXEC))?;
-        let steps = self.steps();
+        let steps = self.steps(high);
         self.put(Instruction::with3(Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, one, one, steps))?;
         self.put(masked(Instruction::with4(compare, Register::K2, low, one, DIFFERENT), EXEC))?;
         self.put(Instruction::with2(Code::VEX_Kmovw_r32_kr, Register::R11D, Register::K1))?;
@@ -133,7 +145,7 @@ impl Look<'_> {
         Ok(off)
     }
 
-    fn narrow(&mut self, low: Register, high: Result<Register, u8>) -> Result<Option<super::Jump>, TooLarge> {
+    fn narrow(&mut self, low: Register, high: Result<Register, Base>) -> Result<Option<super::Jump>, TooLarge> {
         let [one, other] = self.passing;
         let (equal, broadcast) = (Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, Code::VEX_Vpbroadcastd_ymm_xmmm32);
         let lanes = Code::VEX_Vmovmskps_r32_ymm;
@@ -155,7 +167,7 @@ impl Look<'_> {
         self.put(Instruction::with2(Code::VEX_Vmovd_rm32_xmm, Register::EAX, self.machine.low(low)))?;
         self.put(Instruction::with2(broadcast, one, self.machine.low(low)))?;
         self.put(Instruction::with3(equal, other, one, low))?;
-        let steps = self.steps();
+        let steps = self.steps(high);
         self.put(Instruction::with3(Code::VEX_Vpaddd_ymm_ymm_ymmm256, one, one, steps))?;
         self.put(Instruction::with3(equal, one, one, low))?;
         for (register, vector) in [(Register::R11D, other), (Register::EBP, one)] {

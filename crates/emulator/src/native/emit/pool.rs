@@ -22,9 +22,10 @@ pub struct Pool {
     at: HashMap<u32, usize>,
     /// A vector each.
     vectors: HashMap<[u32; 16], usize>,
-    /// Where the bits of lanes are, and the bytes from a first lane's word to the others'.
+    /// Where the bits of lanes are, and the bytes, and words, from a first lane's word to the others'.
     pub bits: usize,
     pub steps: usize,
+    pub lanes: usize,
 }
 
 impl Pool {
@@ -59,6 +60,8 @@ impl Pool {
         pool.words.extend((0..8).map(|lane| 1u32 << lane));
         pool.steps = pool.words.len();
         pool.words.extend((0..machine.lanes()).map(|lane| 4 * lane));
+        pool.lanes = pool.words.len();
+        pool.words.extend(0..machine.lanes());
         [3, !0, ODD_LANES].into_iter().for_each(|word| pool.add(word));
         pool
     }

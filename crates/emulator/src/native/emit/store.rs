@@ -4,6 +4,7 @@ use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
 use super::super::forms::{Space, Store};
 use super::super::machine::Machine;
+use super::super::nodes::Base;
 use super::global::Look;
 use super::{Assembler, EXEC, Frame, Jump, Pool, TooLarge, masked};
 use crate::registers::scalar;
@@ -207,7 +208,7 @@ impl Emitter<'_> {
         }
     }
 
-    fn global(&mut self, base: Option<u8>) -> Result<(), TooLarge> {
+    fn global(&mut self, base: Option<Base>) -> Result<(), TooLarge> {
         let Some(access) = self.store.accesses.first() else { return Err(TooLarge) };
         let first = MemoryOperand::with_base_displ(Register::RSP, self.frame.stores);
         let next = |it: &mut Self| it.put(Instruction::with2(Code::Add_rm64_imm32, Register::R12, 8));
@@ -226,7 +227,7 @@ impl Emitter<'_> {
     }
 
     /// Keeps where the lanes' words go, or leaves if they are not neighbours that may be written.
-    fn find(&mut self, base: Option<u8>, offset: i32) -> Result<(), TooLarge> {
+    fn find(&mut self, base: Option<Base>, offset: i32) -> Result<(), TooLarge> {
         let exit = self.exit as u64;
         let (low, high) = (self.v(ADDRESS), self.v(DATA));
         let from = self.row(self.store.address);

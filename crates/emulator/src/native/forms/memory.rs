@@ -1,6 +1,6 @@
 //! Loads and stores of words.
 
-use super::super::nodes::{Node, Place, Rest};
+use super::super::nodes::{Base, Node, Offsets, Place, Rest};
 use super::{Foreign, Form, is_temporary};
 use crate::mem::flat::{Encoded, NO_BASE};
 use crate::mem::smem::WordLoad;
@@ -44,9 +44,9 @@ impl Form<'_> {
         let rest = if self.op.ssrc == NO_BASE {
             Rest::High(self.row(self.op.src[0] + 1))
         } else {
-            let base = self.op.ssrc;
+            let base = base(self.op).ok_or(Foreign)?;
             // Neither is part of a mask that is being written.
-            if base >= 126 || self.is_written(base) || self.is_written(base + 1) {
+            if base.code >= 126 || self.is_written(base.code) || self.is_written(base.code + 1) {
                 return Err(Foreign);
             }
             Rest::Base(base)
@@ -54,6 +54,17 @@ impl Form<'_> {
         let value = self.graph.node(Node::Global { place: Place { low, rest }, offset });
         self.result(value)
     }
+}
+
+/// The scalar base of an access to a word a lane.
+fn base(op: &Op) -> Option<Base> {
+    let offsets = match (op.kind, op.src[2]) {
+        (Kind::GLOBAL_WORDS, _) => Offsets::Unsigned,
+        (Kind::GLOBAL_WORDS_SIGNED, 1) => Offsets::Signed,
+        (Kind::GLOBAL_WORDS_SIGNED, 4) => Offsets::Words,
+        _ => return None,
+    };
+    Some(Base { code: op.ssrc, offsets })
 }
 
 /// The highest code that a scalar load writes in native code: what lies above is M0, EXEC and no register.
@@ -81,7 +92,7 @@ pub enum Space {
     Lds,
     /// Device memory; addresses' upper halves are in the next row, or else a pair of scalar registers is added.
     Global {
-        base: Option<u8>,
+        base: Option<Base>,
     },
 }
 
@@ -98,7 +109,8 @@ pub fn store(op: &Op, scatters: bool) -> Option<Store> {
     let is_twice = op.kind == Kind::DS_WORDS_TWICE;
     let space = match op.kind {
         Kind::DS_WORDS | Kind::DS_WORDS_TWICE => Space::Lds,
-        Kind::GLOBAL_WORDS => Space::Global { base: (op.ssrc != NO_BASE).then_some(op.ssrc) },
+        Kind::GLOBAL_WORDS if op.ssrc == NO_BASE => Space::Global { base: None },
+        Kind::GLOBAL_WORDS | Kind::GLOBAL_WORDS_SIGNED => Space::Global { base: Some(base(op)?) },
         _ => return None,
     };
     if encoded.is_load() || is_temporary(op.src[0]) || words != 1 && (space != Space::Lds || !scatters) {

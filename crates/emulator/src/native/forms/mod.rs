@@ -63,7 +63,7 @@ pub fn add(graph: &mut Graph, op: &Op, wave64: bool) -> Result<(), Foreign> {
         }
         Kind::DS_WORDS => form.lds_words(1),
         Kind::DS_WORDS_TWICE => form.lds_words(2),
-        Kind::GLOBAL_WORDS => form.global_word(),
+        Kind::GLOBAL_WORDS | Kind::GLOBAL_WORDS_SIGNED => form.global_word(),
         Kind::MODIFY32 => form.clamped(),
         Kind::PERMUTE => form.permuted(),
         Kind::PERMUTE_EIGHT => form.permuted_eight(),
@@ -188,7 +188,7 @@ impl Form<'_> {
         let is_read = |node: &Node| match *node {
             Node::Scalar(read) => read == code || self.wave64 && read == code.wrapping_add(1),
             Node::Mask(read) => read == code || self.wave64 && read.abs_diff(code) == 1,
-            Node::Global { place: Place { rest: Rest::Base(base), .. }, .. } => [base, base.wrapping_add(1)]
+            Node::Global { place: Place { rest: Rest::Base(base), .. }, .. } => [base.code, base.code.wrapping_add(1)]
                 .iter()
                 .any(|&read| read == code || self.wave64 && read == code.wrapping_add(1)),
             _ => false,
