@@ -11,6 +11,7 @@ use luthier_isa::{Inst, VgprMsb};
 
 use crate::code::{Block, Code, Place, Refusal};
 use crate::lower::{Builder, Ending};
+use crate::meets::syncs;
 use crate::mem::gws;
 use crate::op::Op;
 use crate::probe::Probe;
@@ -20,6 +21,11 @@ use crate::wave::Wave;
 
 /// The longest encoding in bytes.
 pub const MAX_SIZE: u64 = 20;
+
+/// Whether a wave says that it has come to its workgroup's barrier, and no more.
+fn signals_workgroup(inst: &Inst) -> bool {
+    inst.info().op() == IsaOp::SBarrierSignal && !syncs(inst)
+}
 
 impl Code {
     /// The block that starts at a place, of the memory of a wave.
@@ -73,6 +79,8 @@ impl Code {
             }
             match ending {
                 Ok(Ending::Open) => continue,
+                // A wave that says that it has come goes on.
+                Ok(Ending::Stop) if looks.is_none() && !self.is_apart() && signals_workgroup(&inst) => continue,
                 Ok(Ending::Stop) => {}
                 Ok(Ending::Branch { taken }) => taken_pc = taken,
                 Err(message) => {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::barrier::{Barriers, Cluster, Waits};
+use crate::barrier::{Barriers, Cluster, WORKGROUP, Waits};
 use crate::choose::WaveId;
 use crate::code::Place;
 use crate::error::{Fault, FaultKind};
@@ -268,7 +268,7 @@ impl Workgroup {
     }
 
     /// Lets each wave that can go on do the block that it is before and the one behind it. Where that has brought all of them
-    /// to `s_barrier`, they pass it.
+    /// to the workgroup's barrier, they pass it.
     pub fn advance_by_two(&mut self, program: &mut Program) -> Result<Round, Trouble> {
         let (mut all_wait, mut trouble) = (true, Ok(()));
         let first = self.waves.iter().find(|running| running.state == State::Ready);
@@ -312,16 +312,27 @@ impl Workgroup {
         Ok(if all_wait { self.pass_together(program) } else { Round::Apart })
     }
 
-    /// What [`Workgroup::settle`] does where no wave can go on and all wait for all others.
+    /// What [`Workgroup::settle`] does where no wave can go on and all wait for all others, at one barrier.
     fn pass_together(&mut self, program: &Program) -> Round {
-        let mut waiting = (0..).zip(&self.waves).filter(|(_, running)| running.state == State::AtBarrier).peekable();
-        if waiting.peek().is_none() || !waiting.all(|(number, _)| self.barriers.waits(number) == Waits::ForAll) {
+        let mut waiting = (0..).zip(&self.waves).filter(|(_, running)| running.state == State::AtBarrier);
+        let Some((first, _)) = waiting.next() else { return Round::Apart };
+        let waits = self.barriers.waits(first);
+        let signalled = waits == Waits::For(WORKGROUP);
+        let passes = |number| !signalled || self.barriers.would_pass(number);
+        let is_one = waits == Waits::ForAll || signalled && passes(first);
+        if !is_one || !waiting.all(|(number, _)| self.barriers.waits(number) == waits && passes(number)) {
             return Round::Apart;
         }
-        self.pass_barrier();
+        if !signalled {
+            self.pass_barrier();
+        }
         let mut private = true;
-        for running in self.waves.iter_mut().filter(|running| running.state == State::AtBarrier) {
+        for (number, running) in (0..).zip(&mut self.waves).filter(|(_, running)| running.state == State::AtBarrier) {
             running.state = State::Ready;
+            if signalled {
+                self.barriers.pass(number);
+                crate::scalar::barrier::passed(&mut running.wave);
+            }
             private &= program.is_private(running.cursor);
         }
         Round::Passed { private }
