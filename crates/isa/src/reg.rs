@@ -268,6 +268,7 @@ impl RegSet {
         &self.words
     }
     /// The set with these words, which are as many as [`RegSet::words`] gives, or the first of them.
+    #[inline]
     pub fn from_words(words: &[u64]) -> RegSet {
         let mut set = RegSet::EMPTY;
         set.words[..words.len()].copy_from_slice(words);

@@ -150,23 +150,21 @@ impl InFlight {
             self.exp = None;
         }
     }
-    /// False if it surely changes nothing.
-    fn step(&mut self, inst: &Inst) -> bool {
+    fn step(&mut self, inst: &Inst) {
         if !wait::concerns(inst) {
-            return false;
+            return;
         }
         let op = inst.info().op();
         if op.is_wait() {
-            self.wait(Wait::of_instruction(inst));
-            return true;
+            return self.wait(Wait::of_instruction(inst));
         }
         // Whether cache maintenance counts does not matter: not counting it only waits for more.
         if op.is_cache_control() {
-            return false;
+            return;
         }
         let mut counted = wait::counted(inst).peekable();
         if counted.peek().is_none() {
-            return false;
+            return;
         }
         let targets = targets(inst);
         for counted in counted {
@@ -180,7 +178,6 @@ impl InFlight {
                 }
             }
         }
-        true
     }
     /// Everything that these instructions may leave under way, in any order.
     fn anything(mut self) -> InFlight {
@@ -240,7 +237,7 @@ impl Program {
 pub struct PendingLoads<'a> {
     program: &'a Program,
     first: BlockId,
-    at_start: Vec<InFlight>,
+    at_start: Vec<Rc<InFlight>>,
     /// Instructions that do not run after all; ascending.
     absent: Rc<[InstrId]>,
 }
@@ -298,7 +295,8 @@ impl<'a> PendingLoads<'a> {
             }
         }
         // What nothing reaches does not run.
-        PendingLoads { program, first, at_start: states.into_iter().map(Option::unwrap_or_default).collect(), absent }
+        let at_start = states.into_iter().map(|state| Rc::new(state.unwrap_or_default())).collect();
+        PendingLoads { program, first, at_start, absent }
     }
     /// What is under way before every instruction of a block, in order, and at its end. One walk over the block: use this
     /// rather than [`PendingLoads::at`] when more than one point of it is of interest.
@@ -314,23 +312,23 @@ impl<'a> PendingLoads<'a> {
         let Some(last) = numbers.last() else { return points };
         let mut state = self.at_start[(block.0 - self.first.0) as usize].clone();
         let mut wanted = numbers.iter().copied().peekable();
-        // Few instructions change anything: what has not changed since the last point is shared with it.
-        let mut changed = true;
         for (n, i) in instrs.iter().take(*last).enumerate() {
             if wanted.next_if_eq(&n).is_some() {
-                points.push((n, shared(&points, changed, &state)));
-                changed = false;
+                points.push((n, state.clone()));
             }
-            changed |= step(self.program, func, i, &self.absent, &mut state);
+            // Few instructions change anything: what does not change is shared with the last point.
+            if matters(self.program, i, &self.absent) {
+                step(self.program, func, i, &self.absent, Rc::make_mut(&mut state));
+            }
         }
-        points.extend(wanted.next().map(|n| (n, shared(&points, changed, &state))));
+        points.extend(wanted.next().map(|n| (n, state)));
         points
     }
     /// What is under way just before an instruction of the function.
     pub fn at(&self, instr: InstrId) -> InFlight {
         let block = self.program.block_of(instr);
         let Block { func, instrs, .. } = *self.program.block(block);
-        let mut state = self.at_start[(block.0 - self.first.0) as usize].clone();
+        let mut state = InFlight::clone(&self.at_start[(block.0 - self.first.0) as usize]);
         instrs.iter().take_while(|i| *i != instr).for_each(|i| {
             step(self.program, func, i, &self.absent, &mut state);
         });
@@ -342,17 +340,19 @@ impl<'a> PendingLoads<'a> {
     }
 }
 
-/// The latest of these points, if nothing has changed since, else a new one.
-fn shared(points: &[(usize, Rc<InFlight>)], changed: bool, state: &InFlight) -> Rc<InFlight> {
-    let same = points.last().filter(|_| !changed);
-    same.map_or_else(|| Rc::new(state.clone()), |(_, point)| point.clone())
+/// An instruction may change what is under way.
+fn matters(p: &Program, i: InstrId, absent: &[InstrId]) -> bool {
+    let calls = || matches!(p.kind(i), Kind::CallDirect | Kind::Swappc);
+    (wait::concerns(p.inst(i)) || calls()) && absent.binary_search(&i).is_err()
 }
 
-/// What an instruction changes. False if that is surely nothing.
-fn step(p: &Program, func: FuncId, i: InstrId, absent: &[InstrId], state: &mut InFlight) -> bool {
+/// What an instruction changes.
+fn step(p: &Program, func: FuncId, i: InstrId, absent: &[InstrId], state: &mut InFlight) {
     match p.kind(i) {
-        _ if absent.binary_search(&i).is_ok() => false,
-        Kind::CallDirect | Kind::Swappc => state.merge(p.left_by_component(func)),
+        _ if absent.binary_search(&i).is_ok() => {}
+        Kind::CallDirect | Kind::Swappc => {
+            state.merge(p.left_by_component(func));
+        }
         _ => state.step(p.inst(i)),
     }
 }

@@ -333,7 +333,10 @@ impl<'a> Inserter<'a> {
     /// Puts the splice into the chunk. `made` are the insertions that were made in it.
     fn append(&mut self, made: &[u32]) -> Result<(), Refusal> {
         let splice = &self.splice;
-        self.out.made.extend_from_slice(made);
+        match *made {
+            [alone] => self.out.made.push(alone),
+            _ => self.out.made.extend_from_slice(made),
+        }
         self.out.inserted += splice.insts.len();
         self.out.highest.merge(&splice.highest);
         self.out.scratch = self.out.scratch.max(splice.scratch);

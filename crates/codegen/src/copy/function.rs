@@ -218,9 +218,13 @@ impl Copier<'_, '_> {
                 None if k == 0 && wanted.first => (&first, &nothing),
                 None => (&nothing, &nothing),
             };
-            let around = |k: usize| match loads.binary_search_by_key(&k, |point| point.0) {
-                Ok(found) => &*loads[found].1,
-                Err(_) => &nothing_loaded,
+            // Where something is inserted everywhere, all points are there.
+            let around = |k: usize| match loads.get(k).filter(|point| point.0 == k) {
+                Some((_, point)) => &**point,
+                None => match loads.binary_search_by_key(&k, |point| point.0) {
+                    Ok(found) => &*loads[found].1,
+                    Err(_) => &nothing_loaded,
+                },
             };
             let (mine, behind) = rest.split_at(rest.iter().take_while(|s| s.instr == i).count());
             rest = behind;

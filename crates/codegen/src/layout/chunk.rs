@@ -102,7 +102,12 @@ impl Chunk {
         self.words.len() as u32
     }
     pub fn push(&mut self, inst: &luthier_isa::Inst) {
-        self.words.extend_from_slice(inst.words());
+        // Nearly all are this short, and a copy of unknown length is a call.
+        match *inst.words() {
+            [word] => self.words.push(word),
+            [first, second] => self.words.extend_from_slice(&[first, second]),
+            ref words => self.words.extend_from_slice(words),
+        }
     }
     /// A label at the next word; gives its index.
     pub fn label(&mut self, falls_in: bool) -> u32 {

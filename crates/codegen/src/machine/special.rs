@@ -2,6 +2,7 @@
 //! handed to them there.
 
 use luthier_isa::{EncodeError, Generation, Inst, Reg, RegRange};
+use smallvec::{SmallVec, smallvec};
 
 use super::Machine;
 use super::operations::{HwReg, MODE_FP_DEFAULT, one, pair};
@@ -62,7 +63,10 @@ impl Special {
     }
 }
 
-type Built = Result<Vec<Inst>, EncodeError>;
+/// Two at most stand in it without an allocation.
+pub type Moves = SmallVec<[Inst; 2]>;
+
+type Built = Result<Moves, EncodeError>;
 
 impl Machine {
     pub fn scratch_base_is_hwreg(&self) -> bool {
@@ -73,18 +77,18 @@ impl Machine {
     pub fn save(&self, special: Special, home: Reg) -> Built {
         let ops = &self.ops;
         Ok(match special {
-            Special::Scc => vec![ops.save_scc(home)?],
-            Special::Vcc => vec![ops.mov64(home, pair(Reg::VCC_LO))?],
-            Special::Exec => vec![ops.mov_mask(home, pair(Reg::EXEC_LO))?],
-            Special::M0 => vec![ops.mov32(home, one(Reg::M0))?],
-            Special::Mode => vec![ops.get_hwreg(home, HwReg::MODE)?],
+            Special::Scc => smallvec![ops.save_scc(home)?],
+            Special::Vcc => smallvec![ops.mov64(home, pair(Reg::VCC_LO))?],
+            Special::Exec => smallvec![ops.mov_mask(home, pair(Reg::EXEC_LO))?],
+            Special::M0 => smallvec![ops.mov32(home, one(Reg::M0))?],
+            Special::Mode => smallvec![ops.get_hwreg(home, HwReg::MODE)?],
             Special::FlatScratch if self.scratch_base_is_hwreg() => {
-                vec![
+                smallvec![
                     ops.get_hwreg(home, HwReg::SCRATCH_BASE[0])?,
                     ops.get_hwreg(home.offset(1), HwReg::SCRATCH_BASE[1])?,
                 ]
             }
-            Special::FlatScratch => vec![ops.mov64(home, pair(Reg::FLAT_SCRATCH_LO))?],
+            Special::FlatScratch => smallvec![ops.mov64(home, pair(Reg::FLAT_SCRATCH_LO))?],
         })
     }
 
@@ -92,24 +96,24 @@ impl Machine {
     pub fn restore(&self, special: Special, home: Reg) -> Built {
         let ops = &self.ops;
         Ok(match special {
-            Special::Scc => vec![ops.restore_scc(home)?],
-            Special::Vcc => vec![ops.mov64(Reg::VCC_LO, pair(home))?],
-            Special::Exec => vec![ops.mov_mask(Reg::EXEC_LO, pair(home))?],
-            Special::M0 => vec![ops.mov32(Reg::M0, one(home))?],
-            Special::Mode => vec![ops.set_hwreg(HwReg::MODE, home)?],
+            Special::Scc => smallvec![ops.restore_scc(home)?],
+            Special::Vcc => smallvec![ops.mov64(Reg::VCC_LO, pair(home))?],
+            Special::Exec => smallvec![ops.mov_mask(Reg::EXEC_LO, pair(home))?],
+            Special::M0 => smallvec![ops.mov32(Reg::M0, one(home))?],
+            Special::Mode => smallvec![ops.set_hwreg(HwReg::MODE, home)?],
             Special::FlatScratch if self.scratch_base_is_hwreg() => {
-                vec![
+                smallvec![
                     ops.set_hwreg(HwReg::SCRATCH_BASE[0], home)?,
                     ops.set_hwreg(HwReg::SCRATCH_BASE[1], home.offset(1))?,
                 ]
             }
-            Special::FlatScratch => vec![ops.mov64(Reg::FLAT_SCRATCH_LO, pair(home))?],
+            Special::FlatScratch => smallvec![ops.mov64(Reg::FLAT_SCRATCH_LO, pair(home))?],
         })
     }
 
     /// The modes that templates are compiled for.
     pub fn default_fp_mode(&self) -> Built {
-        Ok(vec![self.ops.set_hwreg_number(HwReg::MODE_FP, MODE_FP_DEFAULT)?])
+        Ok(smallvec![self.ops.set_hwreg_number(HwReg::MODE_FP, MODE_FP_DEFAULT)?])
     }
 
     /// `s_setreg` on MODE changes the upper bits of VGPR numbers as well, which therefore have to be set anew behind it.

@@ -118,7 +118,7 @@ impl<'e> Emitter<'_, '_, 'e> {
     pub(super) fn push(&mut self, inst: Inst) -> Result<(), EncodeError> {
         self.seam.issue(&self.env.machine.ops, inst, &mut self.out.insts)
     }
-    pub(super) fn all(&mut self, insts: Vec<Inst>) -> Result<(), EncodeError> {
+    pub(super) fn all(&mut self, insts: impl IntoIterator<Item = Inst>) -> Result<(), EncodeError> {
         insts.into_iter().try_for_each(|inst| self.push(inst))
     }
 

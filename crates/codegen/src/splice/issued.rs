@@ -59,7 +59,10 @@ impl<'a> Issued<'a> {
             if way.len() > 4 * WINDOW {
                 way.drain(..way.len() - 2 * WINDOW);
             }
-            way.extend_from_slice(&insts[insts.len().saturating_sub(2 * WINDOW)..]);
+            match *insts {
+                [inst] => way.push(inst),
+                _ => way.extend_from_slice(&insts[insts.len().saturating_sub(2 * WINDOW)..]),
+            }
         }
     }
 

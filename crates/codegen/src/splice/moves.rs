@@ -4,11 +4,11 @@ use luthier_isa::{EncodeError, Inst, Operand, Reg, RegRange, VgprMsb};
 
 use super::emit::Emitter;
 use crate::machine::operations::{number, one, pair, small};
-use crate::machine::special::Special;
+use crate::machine::special::{Moves, Special};
 
 impl Emitter<'_, '_, '_> {
     /// Reads special state by these instructions, as the application would.
-    pub(super) fn read(&mut self, special: Special, insts: Vec<Inst>) -> Result<(), EncodeError> {
+    pub(super) fn read(&mut self, special: Special, insts: Moves) -> Result<(), EncodeError> {
         let msb = self.site.msb;
         let held = special == Special::Mode && self.env.machine.mode_holds_vgpr_msb();
         if held {

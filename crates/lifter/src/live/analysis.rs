@@ -276,12 +276,9 @@ impl<'a> Liveness<'a> {
                 live = Sides::from(&program.summaries.before_call(program.call(block), &after, true));
             }
             effects(program.inst(i), program.role(i), program.classes, *modes, &mut live);
-            let mut here = Live::from(&live);
-            if modes.exec_full {
-                // No lane is off.
-                here.inactive = RegSet::EMPTY;
-            }
-            lives.push(here);
+            // Where EXEC is full, no lane is off.
+            let inactive = if modes.exec_full { RegSet::EMPTY } else { RegSet::from(&live.inactive) };
+            lives.push(Live { active: RegSet::from(&live.active), inactive });
         }
     }
     fn around(&self, instr: InstrId, which: impl Fn(Point) -> Live) -> Live {
