@@ -81,7 +81,9 @@ class Teller(Agent):
         return self.words[SLEEPS] == 1
 
     def wake(self):
-        self.socket.send(WAKE)
+        # A controller that is awake may have seen what is wrong, and ended the connection.
+        with contextlib.suppress(BrokenPipeError):
+            self.socket.send(WAKE)
 
     def tell(self, *entry, said=SAID):
         """Tells of something as agents do."""
