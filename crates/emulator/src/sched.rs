@@ -254,7 +254,7 @@ impl Worker<'_> {
             let mut passed = false;
             if pairs {
                 let before = group.instructions;
-                // From barrier to barrier, as long as nobody has to be asked.
+                // Rounds go on from barrier to barrier until the worker has to ask whether the launch is to go on.
                 let far = before.saturating_add(BETWEEN_QUESTIONS).min(limit - FAR);
                 loop {
                     let round = group.advance_by_two(self.program)?;

@@ -20,7 +20,7 @@ const WORDS: u64 = 64;
 const BASE: u8 = 40;
 const OFFSET: u8 = 44;
 
-/// A wave, and where the host's allocations are, of which it remembers the first `remembered`.
+/// A wave that remembers the first `remembered` allocations, and the addresses of all of them.
 fn wave_with(allocations: usize, remembered: usize) -> (Wave, Vec<u64>) {
     let mut w = wave(1, true, !0, HOST, 100);
     let mut random = Random::new(7);
@@ -47,7 +47,7 @@ fn run_of(load: Op) -> Vec<Op> {
     vec![load, mov(1), mov(2), mov(3)]
 }
 
-/// What a fault says, and of which address.
+/// The fault's message, and the address that it names.
 pub(super) type Why = Option<(String, Option<u64>)>;
 
 /// How it ends, what stopped it, and why.

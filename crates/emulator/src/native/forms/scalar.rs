@@ -84,7 +84,7 @@ pub enum ScalarForm {
     MultiplyHigh {
         signed: bool,
     },
-    /// The first source shifted left by so many, and the second one; SCC is whether that is 2^32 or more.
+    /// The sum of the first source, shifted left by this, and the second one; SCC says whether the sum is 2^32 or more.
     ShiftAdd(u8),
     /// The second source says where a field of the first one begins, and how long it is.
     Field,

@@ -16,7 +16,7 @@ pub fn scalar_form(op: &Op) -> Option<Scalar> {
     let mut immediate = None;
     let mut own = false;
     let mut inline = |value: u64| immediate = Some(value);
-    // With a constant of 16 bits and its sign, of which these count.
+    // These compare with a constant of 16 bits; the signed ones extend its sign, and the unsigned ones do not.
     let constant = |when, bits: u32, inline: &mut dyn FnMut(u64)| {
         let value = i16::try_from(op.imm as i64).ok()?;
         inline((i32::from(value) as u32 & bits).into());
