@@ -223,11 +223,6 @@ impl Program {
                 (at, length + more, stopped)
             }
         };
-        let entry = &self.blocks[at as usize];
-        if flow == Flow::Barrier && entry.next != UNKNOWN {
-            *cursor = Cursor::Block(entry.next);
-            return (Stop::Barrier, done);
-        }
         match self.follow(w, cursor, at, flow, stopped, done) {
             Ok(next) => {
                 *cursor = Cursor::Block(next);
