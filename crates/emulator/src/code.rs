@@ -18,7 +18,7 @@ use luthier_isa::{Decoder, Inst, Mode};
 
 use crate::gws::lock;
 #[cfg(target_arch = "x86_64")]
-use crate::joined::{Joined, ends_with};
+use crate::joined::{Joined, Kernel, ends_with};
 use crate::lower::Limits;
 use crate::meets::meets;
 use crate::memory::Memory;
@@ -71,6 +71,9 @@ pub struct Block {
     /// The same together with the block that follows it.
     #[cfg(target_arch = "x86_64")]
     pub joined: OnceLock<Option<Joined>>,
+    /// That of all that a wave does which begins here.
+    #[cfg(target_arch = "x86_64")]
+    pub kernel: OnceLock<Option<Kernel>>,
 }
 
 /// Why no block starts at an address.
@@ -183,6 +186,19 @@ impl Code {
         }
         let make = || Joined::of(first, through, over, self.wave64, mode);
         first.joined.get_or_init(make).as_ref().filter(|joined| joined.is_followed_by(through))
+    }
+
+    /// Native code of all that a wave does which begins with a block; `following` as in [`Kernel::of`].
+    #[cfg(target_arch = "x86_64")]
+    pub fn kernel<'a>(
+        &self,
+        first: &'a Block,
+        following: Option<(&Arc<Block>, &Block)>,
+        mode: crate::mode::Mode,
+    ) -> Option<&'a Kernel> {
+        let make = || Kernel::of(first, following, self.wave64, mode);
+        let through = following.map(|(through, _)| through);
+        first.kernel.get_or_init(make).as_ref().filter(|kernel| kernel.is_followed_by(through))
     }
 
     pub fn limits(&self) -> Limits {

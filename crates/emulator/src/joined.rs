@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::code::Block;
 use crate::mode::Mode;
-use crate::native::{Native, Skip, native_pair};
+use crate::native::{Native, Skip, Whole, native_pair, native_whole};
 use crate::op::Op;
 
 /// Micro-ops of the second block at most: it has native code of its own, too.
@@ -28,10 +28,7 @@ impl Joined {
         if !is_free(first) || !is_free(through) || through.ops.len() > LONGEST || first.ops.is_empty() {
             return None;
         }
-        let behind = first.insts.len() as u16;
-        let following = through.ops.iter().map(|op| Op { inst: op.inst + behind, ..*op });
-        let ops: Vec<Op> = first.ops.iter().copied().chain(following).collect();
-        let skip = Skip { at: first.ops.len() - 1, to: ops.len() - over.ops.len() };
+        let (ops, skip) = one_after_the_other(first, through, over);
         let native = native_pair(&ops, skip, wave64, mode)?;
         Some(Joined { through: Arc::clone(through), native })
     }
@@ -39,6 +36,48 @@ impl Joined {
     /// Whether this is the block behind it.
     pub fn is_followed_by(&self, through: &Arc<Block>) -> bool {
         Arc::ptr_eq(&self.through, through)
+    }
+}
+
+/// The micro-ops of both, and the branch among them.
+fn one_after_the_other(first: &Block, through: &Block, over: &Block) -> (Vec<Op>, Skip) {
+    let behind = first.insts.len() as u16;
+    let following = through.ops.iter().map(|op| Op { inst: op.inst + behind, ..*op });
+    let ops: Vec<Op> = first.ops.iter().copied().chain(following).collect();
+    let skip = Skip { at: first.ops.len() - 1, to: ops.len() - over.ops.len() };
+    (ops, skip)
+}
+
+/// Native code of a kernel that is one block, or a block and what it may lead past to the kernel's end.
+pub struct Kernel {
+    through: Option<Arc<Block>>,
+    pub native: Whole,
+}
+
+impl Kernel {
+    /// That of a block at which waves begin; `following`: what its branch leads to if it is not taken, and if it is.
+    pub fn of(first: &Block, following: Option<(&Arc<Block>, &Block)>, wave64: bool, mode: Mode) -> Option<Kernel> {
+        let is_free = |block: &Block| block._probes.is_empty() && block.refusal.is_none();
+        if !is_free(first) || first.ops.is_empty() {
+            return None;
+        }
+        let Some((through, over)) = following else {
+            return Some(Kernel { through: None, native: native_whole(&first.ops, None, wave64, mode)? });
+        };
+        if !is_free(through) || !ends_with(through, over) {
+            return None;
+        }
+        let (ops, skip) = one_after_the_other(first, through, over);
+        let native = native_whole(&ops, Some(skip), wave64, mode)?;
+        Some(Kernel { through: Some(Arc::clone(through)), native })
+    }
+
+    /// Whether this is the block behind the first one.
+    pub fn is_followed_by(&self, through: Option<&Arc<Block>>) -> bool {
+        match (&self.through, through) {
+            (Some(ours), Some(theirs)) => Arc::ptr_eq(ours, theirs),
+            (ours, theirs) => ours.is_none() && theirs.is_none(),
+        }
     }
 }
 

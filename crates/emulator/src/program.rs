@@ -3,12 +3,16 @@
 //! A block's instructions are retired all of them or, if a fault stops the launch, in part. Counting is then one addition
 //! a block.
 
+#[cfg(target_arch = "x86_64")]
+mod kernel;
 mod pairs;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+#[cfg(target_arch = "x86_64")]
+pub use kernel::Kernel;
 use luthier_isa::Inst;
 use pairs::Following;
 pub use pairs::Together;

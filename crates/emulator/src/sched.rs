@@ -7,6 +7,9 @@
 //! and those that were not get started as long as there is room. Where all wait for global wave sync ([`gws`]), a worker
 //! begins further ones as far as a device would have room for them, and then waits for the other workers' waves.
 
+#[cfg(target_arch = "x86_64")]
+mod kernel;
+
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -58,6 +61,14 @@ pub fn work(shared: &Shared, program: &mut Program, slot0: usize, attention: Opt
     loop {
         if shared.stop.load(Relaxed) {
             break;
+        }
+        #[cfg(target_arch = "x86_64")]
+        if resident.is_empty()
+            && let Err(trouble) = worker.run_by_kernel(&mut resident)
+        {
+            shared.stop.store(true, Relaxed);
+            worker.outcome.trouble = Some(trouble);
+            return worker.outcome;
         }
         if resident.is_empty() && !worker.admit(&mut resident) {
             break;

@@ -35,6 +35,8 @@ pub struct Start {
     set: u128,
     /// What differs.
     fields: Vec<EntryField>,
+    /// Pairs of scalar registers that lead to what no wave writes: arguments and the packet.
+    pub constants: Vec<u8>,
     /// The work-item's ids that the kernel asks for: the row, the bits and the dimension.
     ids: Vec<(usize, u8, usize)>,
     /// Rows of these.
@@ -75,6 +77,7 @@ impl Start {
             scratch: d.wave_scratch(),
             scalars: [0; SCALARS],
             set: others.iter().flat_map(|field| field.range.units()).fold(0, |set, reg| set | 1 << reg.index()),
+            constants: others.iter().filter(|field| leads_to_constants(field.value)).map(|field| code(field)).collect(),
             fields: others.iter().filter(|field| differs(field.value)).map(|&&field| field).collect(),
             used: ids.iter().map(|(row, ..)| row + 1).max().unwrap_or(0),
             whole: Vec::new(),
@@ -99,10 +102,8 @@ impl Start {
 
     /// Puts the wave with this number in a workgroup into its initial state.
     pub fn put(&self, d: &Dispatch, w: &mut Wave, group: &Group, number: u32) {
-        w.place = Place { workgroup: group.id, wave_in_group: number };
         w.set_lanes(self.lanes);
         w.scratch_base = d.facts.scratch_code;
-        w.set_scc(false);
         let limits = &self.limits;
         (w.vgpr_block, w.allocated) = (limits.vgpr_block, limits.vgpr_block);
         w.first_agpr = limits.first_agpr;
@@ -110,31 +111,44 @@ impl Start {
         w.mode = self.mode;
         (w.generation, w.kept) = (self.generation, self.kept);
         w.fault = None;
+        self.put_registers(d, w, group, number, Zeros::WhereWritten);
+        let exec = w.exec();
+        if let Some(strict) = &mut w.strict {
+            (0..128).filter(|code| self.set >> code & 1 != 0).for_each(|code| strict.define_scalar(code));
+            (0..self.used).for_each(|row| strict.define_lanes(row, exec));
+            if d.facts.scratch == ScratchBase::Set {
+                [w.scratch_base, w.scratch_base + 1].into_iter().for_each(|c| strict.define_scalar(c));
+            }
+            ALWAYS_DEFINED.iter().for_each(|&code| strict.define_scalar(code));
+        }
+    }
+
+    /// The same for a wave that was put into it for this launch before, and has only been through code which reads no vector
+    /// register before it writes it, but for those that begin with something, and `zeros`.
+    pub fn put_again(&self, d: &Dispatch, w: &mut Wave, group: &Group, number: u32, zeros: &[u16]) {
+        self.put_registers(d, w, group, number, Zeros::In(zeros));
+    }
+
+    #[inline(always)]
+    fn put_registers(&self, d: &Dispatch, w: &mut Wave, group: &Group, number: u32, zeros: Zeros<'_>) {
+        w.place = Place { workgroup: group.id, wave_in_group: number };
+        w.set_scc(false);
         // What the wave before it has stored is in no order with this one's loads.
         w.has_stored = false;
 
         let first = number * self.lanes;
         let active = (group.size.iter().product::<u32>() - first).min(self.lanes);
         let exec = if active == 64 { !0 } else { (1u64 << active) - 1 };
-        at_best(Bulk { start: self, w, size: group.size, first, active: active as usize });
+        at_best(Bulk { start: self, w, zeros, size: group.size, first, active: active as usize });
         w.set_s64(w.scratch_base, 0);
         for field in &self.fields {
             put(field, self.value(d, field.value, group, number), &mut w.s);
         }
-        let scratch_is_set = d.facts.scratch == ScratchBase::Set;
-        if scratch_is_set {
+        if d.facts.scratch == ScratchBase::Set {
             let aperture = if w.generation == Generation::Gfx1250 { SCRATCH_APERTURE } else { 0 };
             w.set_s64(w.scratch_base, (group.scratch + u64::from(number) * self.scratch) | aperture);
         }
         w.set_exec(exec);
-        if let Some(strict) = &mut w.strict {
-            (0..128).filter(|code| self.set >> code & 1 != 0).for_each(|code| strict.define_scalar(code));
-            (0..self.used).for_each(|row| strict.define_lanes(row, exec));
-            if scratch_is_set {
-                [w.scratch_base, w.scratch_base + 1].into_iter().for_each(|c| strict.define_scalar(c));
-            }
-            ALWAYS_DEFINED.iter().for_each(|&code| strict.define_scalar(code));
-        }
     }
 
     /// Adds the ids of a wave's work-items to rows of zeros: lane 0 has the workgroup's work-item `first`, and `active` lanes are on.
@@ -205,10 +219,18 @@ impl Start {
     }
 }
 
+/// Vector registers that are to hold zeros when a wave begins.
+enum Zeros<'a> {
+    /// All that were written.
+    WhereWritten,
+    In(&'a [u16]),
+}
+
 /// What is most of a wave that begins: its vector registers, and scalar ones that all waves have.
 struct Bulk<'a> {
     start: &'a Start,
     w: &'a mut Wave,
+    zeros: Zeros<'a>,
     size: [u32; 3],
     first: u32,
     active: usize,
@@ -218,9 +240,12 @@ impl Work for Bulk<'_> {
     type Result = ();
     #[inline(always)]
     fn run(self) {
-        let Bulk { start, w, size, first, active } = self;
+        let Bulk { start, w, zeros, size, first, active } = self;
         w.s[..SCALARS].copy_from_slice(&start.scalars);
-        w.clear_registers();
+        match zeros {
+            Zeros::WhereWritten => w.clear_registers(),
+            Zeros::In(rows) => rows.iter().for_each(|&row| *w.row_mut(row) = Row::ZERO),
+        }
         let ids = &mut w.rows[usize::from(rows::VGPR)..][..start.used];
         let at = (first / start.lanes) as usize * start.used;
         match start.whole.get(at..at + start.used) {
@@ -239,6 +264,15 @@ impl Work for Bulk<'_> {
 /// Whether not all waves of a launch have the same.
 fn differs(value: EntryValue) -> bool {
     !value.is_user() || matches!(value, EntryValue::PrivateSegmentBuffer | EntryValue::FlatScratchInit)
+}
+
+fn leads_to_constants(value: EntryValue) -> bool {
+    matches!(value, EntryValue::KernargPtr | EntryValue::DispatchPtr)
+}
+
+/// Of the first scalar register of a field.
+fn code(field: &EntryField) -> u8 {
+    field.range.first.index() as u8
 }
 
 /// Writes the registers, or the bits of one, that a field has.

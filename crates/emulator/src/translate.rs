@@ -116,6 +116,8 @@ impl Code {
             native: OnceLock::new(),
             #[cfg(target_arch = "x86_64")]
             joined: OnceLock::new(),
+            #[cfg(target_arch = "x86_64")]
+            kernel: OnceLock::new(),
         })
     }
 

@@ -221,17 +221,24 @@ impl Workgroup {
     /// Makes a workgroup that has ended another one of the same launch with as many waves, in its initial state.
     pub fn begin_again(&mut self, shared: &Shared, id: [u32; 3], cluster: u64, slot: usize) {
         let d = &shared.dispatch;
-        (self.id, self.number, self.slot, self.cluster, self.instructions) = (id, d.group_number(id), slot, cluster, 0);
+        let group = self.take_place(shared, id, cluster, slot);
         self.barriers.begin_again();
-        if let Some(running) = self.waves.first() {
-            running.wave.lds.clear();
-        }
-        let group = Self::beginning(shared, id, slot);
         for (number, running) in (0..).zip(&mut self.waves) {
             shared.start.put(d, &mut running.wave, &group, number);
             running.cursor = Cursor::Place(Place { pc: d.entry, mode: 0 });
             (running.state, running.instructions) = (State::Ready, 0);
         }
+    }
+
+    /// The same, but for its waves and barriers; what the waves begin with.
+    #[inline(always)]
+    pub fn take_place(&mut self, shared: &Shared, id: [u32; 3], cluster: u64, slot: usize) -> start::Group {
+        let number = shared.dispatch.group_number(id);
+        (self.id, self.number, self.slot, self.cluster, self.instructions) = (id, number, slot, cluster, 0);
+        if let Some(running) = self.waves.first() {
+            running.wave.lds.clear();
+        }
+        Self::beginning(shared, id, slot)
     }
 
     /// Lets a wave go on for about `budget` instructions, if it can.
@@ -340,7 +347,7 @@ impl Workgroup {
 
     /// What becomes of a wave that has stopped.
     #[inline(always)]
-    fn stopped(&mut self, program: &Program, number: usize, stop: Stop) -> Result<Pace, Trouble> {
+    pub fn stopped(&mut self, program: &Program, number: usize, stop: Stop) -> Result<Pace, Trouble> {
         let running = &mut self.waves[number];
         Ok(match stop {
             Stop::Quantum => Pace::Quantum,

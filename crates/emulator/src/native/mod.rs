@@ -21,6 +21,7 @@
 //! | [`emit`], [`machine`](mod@machine) | from a graph to instructions; which instructions the host has |
 //! | [`pages`] | memory for code |
 //! | [`run`] | executing it |
+//! | [`whole`] | all that a wave does as one run |
 
 mod emit;
 mod forms;
@@ -39,6 +40,7 @@ mod tests;
 mod tests_scalar_loads;
 #[cfg(test)]
 mod tests_signed_offsets;
+mod whole;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
@@ -49,6 +51,7 @@ use pages::Pages;
 pub use phase::Skip;
 use phase::{Phase, Terms, What};
 pub use run::Run;
+pub use whole::{Whole, native_whole};
 
 use crate::level::level;
 use crate::mode::Mode;
@@ -158,7 +161,10 @@ fn native_with(machine: Machine, ops: &[Op], terms: Terms) -> Option<Native> {
     let (mut code, mut made) = (Vec::new(), Vec::new());
     let mut at = 0;
     while at < ops.len() {
-        let (end, phases) = phase::next_run(ops, at, terms);
+        let (end, mut phases) = phase::next_run(ops, at, terms);
+        if terms.ends && end + 1 == ops.len() {
+            whole::forget_unread(&mut phases);
+        }
         if end - at >= SHORTEST
             && let Ok(emitted) = emit::emit(&phases, machine)
         {

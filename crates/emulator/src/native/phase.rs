@@ -79,6 +79,8 @@ pub struct Terms {
     pub loops: bool,
     /// A branch forward inside the micro-ops: a run holds the branch and its target, or neither.
     pub skip: Option<Skip>,
+    /// Behind them the wave ends.
+    pub ends: bool,
     /// Lanes of a vector.
     pub lanes: usize,
 }
@@ -87,7 +89,7 @@ impl Terms {
     /// Of waves whose MODE is this one.
     pub fn new(machine: Machine, wave64: bool, mode: Mode, loops: bool) -> Terms {
         let (flushes, lanes) = (mode.flushes32(), machine.lanes() as usize);
-        Terms { wave64, flushes, scatters: machine.wide, global: true, loops, skip: None, lanes }
+        Terms { wave64, flushes, scatters: machine.wide, global: true, loops, skip: None, ends: false, lanes }
     }
 
     fn excludes(self, op: &Op) -> bool {

@@ -30,8 +30,8 @@ pub(super) struct Pair {
 /// The worker's numbers of the blocks that may follow: `over` if the branch is taken, which is how `through` ends.
 #[derive(Clone, Copy)]
 pub(super) struct Ways {
-    over: u32,
-    through: u32,
+    pub(super) over: u32,
+    pub(super) through: u32,
     /// Instructions of `through`.
     pub longest: u64,
 }
@@ -204,7 +204,7 @@ impl Program {
 
     /// The same where it ends otherwise.
     #[inline(never)]
-    fn end_of_pair(
+    pub(super) fn end_of_pair(
         &mut self,
         first: u32,
         ways: Ways,

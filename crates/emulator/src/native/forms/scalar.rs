@@ -154,4 +154,12 @@ impl Scalar {
             || !matches!(self.form, ScalarForm::Compare(_) | ScalarForm::TestBit(_))
                 && (writes.contains(&scalar::EXEC) || writes.contains(&(scalar::EXEC + 1)))
     }
+
+    /// Whether lanes may be on behind it that were off before.
+    pub fn widens_exec(&self) -> bool {
+        let narrows = |form| {
+            matches!(form, ScalarForm::SaveExec { logic: Logic::And, inverts_exec: false, inverts: false, .. })
+        };
+        self.writes_exec() && !narrows(self.form)
+    }
 }

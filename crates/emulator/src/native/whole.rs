@@ -1,0 +1,124 @@
+//! Native code of all that a wave does, from its beginning to its end.
+//!
+//! Behind `s_endpgm` nothing reads registers: results that nothing in the code reads are not stored, and a wave needs zeros
+//! at its beginning in no other registers than those that may be read before they are written.
+
+use std::collections::BTreeSet;
+
+use luthier_isa::op::Op as IsaOp;
+
+use super::forms::{Space, Store};
+use super::graph::Graph;
+use super::nodes::Node;
+use super::phase::{self, Phase, Skip, Terms, What};
+use super::run::Run;
+use super::{Native, machine, native_with};
+use crate::mode::Mode;
+use crate::op::{Kind, Op};
+
+/// A kernel's code as one run.
+pub struct Whole {
+    native: Native,
+    /// Rows that are to hold zeros when a wave begins, besides those that hold something else.
+    pub zeros: Box<[u16]>,
+}
+
+impl Whole {
+    pub fn run(&self) -> Option<&Run> {
+        self.native.ops.first().and_then(Run::of)
+    }
+}
+
+/// That of micro-ops which end in `s_endpgm`, if all others have native forms; `skip`: one is a branch onwards, to the end or to
+/// something before it.
+pub fn native_whole(ops: &[Op], skip: Option<Skip>, wave64: bool, mode: Mode) -> Option<Whole> {
+    let machine = machine()?;
+    let (last, body) = ops.split_last()?;
+    if last.kind != Kind::of(IsaOp::SEndpgm) {
+        return None;
+    }
+    let terms = Terms { skip, ends: true, ..Terms::new(machine, wave64, mode, false) };
+    let (end, phases) = phase::next_run(ops, 0, terms);
+    if end != body.len() {
+        return None;
+    }
+    let native = native_with(machine, ops, terms)?;
+    let is_one = native.ops.len() == 2 && native.ops.first().is_some_and(|op| Run::of(op).is_some());
+    is_one.then(|| Whole { native, zeros: read_first(&phases).into_iter().collect() })
+}
+
+/// Leaves out the results that no later phase reads. An access to memory is made even so: it may be refused.
+pub fn forget_unread(phases: &mut [Phase]) {
+    let mut read = BTreeSet::new();
+    for phase in phases.iter_mut().rev() {
+        if let What::Lanes(graph) = &mut phase.what {
+            forget(graph, &read);
+        }
+        read.extend(reads(&phase.what));
+    }
+}
+
+fn forget(graph: &mut Graph, read: &BTreeSet<u16>) {
+    let accesses = |graph: &Graph| {
+        let live = graph.live();
+        let is_one = |&at: &usize| live[at] && matches!(graph.nodes[at], Node::Global { .. } | Node::Lds { .. });
+        (0..live.len()).filter(is_one).count()
+    };
+    let unread: Vec<_> = graph.rows.iter().map(|(&row, &value)| (row, value)).collect();
+    for (row, value) in unread.into_iter().filter(|(row, _)| !read.contains(row)) {
+        let before = accesses(graph);
+        graph.rows.remove(&row);
+        if accesses(graph) != before {
+            graph.rows.insert(row, value);
+        }
+    }
+}
+
+/// The rows that a phase reads as they were before it.
+fn reads(what: &What) -> BTreeSet<u16> {
+    match what {
+        What::Lanes(graph) => {
+            let live = graph.live();
+            let nodes = graph.nodes.iter().zip(live).filter(|(_, live)| *live);
+            nodes.filter_map(|(node, _)| if let Node::Row(row) = *node { Some(row) } else { None }).collect()
+        }
+        What::Store(Store { space, address, accesses, words }) => {
+            let high = matches!(space, Space::Global { base: None }).then_some(address + 1);
+            let data = accesses.iter().flat_map(|access| access.data..access.data + words);
+            [*address].into_iter().chain(high).chain(data).collect()
+        }
+        What::Scalar(_) | What::ScalarLoad(_) | What::Branch(_) | What::Skip(..) | What::Fence => BTreeSet::new(),
+    }
+}
+
+/// The rows that a wave may read before it has written them: in lanes that are on by then only, or by others.
+fn read_first(phases: &[Phase]) -> BTreeSet<u16> {
+    let (mut first, mut written, mut past) = (BTreeSet::new(), BTreeSet::new(), None);
+    for phase in phases {
+        if let Some((_, before)) = past.take_if(|(to, _)| *to == phase.ops.start) {
+            // Who comes by the branch has not written what lies in between.
+            written = before;
+        }
+        first.extend(reads(&phase.what).difference(&written).copied());
+        match &phase.what {
+            What::Lanes(graph) => written.extend(graph.rows.keys().copied()),
+            What::Skip(_, to) => past = Some((*to, written.clone())),
+            _ => {}
+        }
+    }
+    let all = |graph: &Graph| graph.rows.keys().copied().collect::<BTreeSet<_>>();
+    let changes = phases.iter().any(|phase| match &phase.what {
+        What::Scalar(it) => it.widens_exec(),
+        What::Lanes(graph) => graph.nodes.iter().any(|node| matches!(node, Node::Crossed { .. } | Node::Readable(_))),
+        _ => false,
+    });
+    if changes {
+        // A lane may read what it was not on for when that was written.
+        for phase in phases {
+            if let What::Lanes(graph) = &phase.what {
+                first.extend(all(graph));
+            }
+        }
+    }
+    first
+}

@@ -1,0 +1,95 @@
+//! Workgroups whose waves native code does whole, one after the other ([`crate::program::Kernel`]).
+//!
+//! Such a wave is no more than its registers at its beginning and a call, so one wave is all of them in turns.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::{FAR, Worker};
+use crate::code::Place;
+use crate::op::Flow;
+use crate::outcome::Trouble;
+use crate::workgroup::Workgroup;
+
+impl Worker<'_> {
+    /// Runs workgroups as long as there is such code and they have as many waves as the one that has ended. The first one that
+    /// has not is begun as others are.
+    #[allow(clippy::vec_box)] // as in `work`
+    pub(super) fn run_by_kernel(&mut self, resident: &mut Vec<Box<Workgroup>>) -> Result<(), Trouble> {
+        let shared = self.shared;
+        let is_usual = self.turns.are_usual() && !shared.cooperative && shared.watchdog.instructions > FAR;
+        let Some(mut group) = self.ended.take_if(|_| is_usual) else { return Ok(()) };
+        let left = shared.clusters.saturating_sub(shared.next_cluster.load(Relaxed));
+        let workgroups = self.program.next_by_kernel(self.outcome.groups, left * group.waves.len() as u64);
+        if workgroups > 0 {
+            self.run_some(&mut group, workgroups, resident)?;
+        }
+        self.free_waves.extend(self.ended.replace(group).into_iter().flat_map(|group| group.waves).map(|r| r.wave));
+        Ok(())
+    }
+
+    #[allow(clippy::vec_box)] // as in `work`
+    fn run_some(
+        &mut self,
+        group: &mut Workgroup,
+        most: u64,
+        resident: &mut Vec<Box<Workgroup>>,
+    ) -> Result<(), Trouble> {
+        let shared = self.shared;
+        let d = &shared.dispatch;
+        let count = group.waves.len() as u32;
+        let (Some(first), Some(&slot)) = (group.waves.first_mut(), self.free_slots.last()) else { return Ok(()) };
+        let begin = Place { pc: d.entry, mode: 0 };
+        let Some(mut kernel) = self.program.kernel(&first.wave, begin, &shared.start.constants) else { return Ok(()) };
+        let Some(run) = kernel.code.run() else { return Ok(()) };
+        let slot = self.slot0 + slot;
+        let beginning = group.take_place(shared, group.id, group.cluster, slot);
+        shared.start.put(d, &mut group.waves[0].wave, &beginning, 0);
+        let mut done = 0;
+        let (mut trouble, mut result) = (None, Ok(()));
+        while done < most && run.is_for(&group.waves[0].wave) {
+            let Some(number) = self.claim(1) else { break };
+            let id = d.group_in_cluster(number, 0);
+            if d.waves(d.group_size(id).iter().product()) != count {
+                let slot = self.free_slots.pop().unwrap_or_default();
+                resident.push(self.start(id, (number, None), self.slot0 + slot));
+                break;
+            }
+            let beginning = group.take_place(shared, id, number, slot);
+            done += 1;
+            self.outcome.groups += 1;
+            self.outcome.waves += u64::from(count);
+            for wave in 0..count {
+                let w = &mut group.waves[0].wave;
+                shared.start.put_again(d, w, &beginning, wave, kernel.code.zeros());
+                let flow = run.go(w);
+                if flow != Flow::Next {
+                    trouble = Some((wave as usize, flow));
+                    break;
+                }
+                group.instructions += kernel.tally.count(w);
+            }
+            if trouble.is_some() {
+                break;
+            }
+            self.untold += 1;
+            self.unasked += group.instructions;
+            match self.may_go_on(group) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(late) => {
+                    result = Err(late);
+                    break;
+                }
+            }
+        }
+        self.program.count_kernel(&mut kernel);
+        let Some((wave, flow)) = trouble else {
+            group.waves[0].wave.note_written(self.program.written());
+            return result;
+        };
+        group.waves.swap(0, wave);
+        let running = &mut group.waves[wave];
+        let (stop, _) = self.program.stopped_in(&kernel, &mut running.wave, &mut running.cursor, flow);
+        group.stopped(self.program, wave, stop).map(drop)
+    }
+}
