@@ -298,8 +298,7 @@ impl Dispatch {
     }
     /// The number of a workgroup in the grid, x fastest.
     pub fn group_number(&self, id: [u32; 3]) -> u64 {
-        let ([x, y, _], id) = (self.groups().map(u64::from), id.map(u64::from));
-        id[0] + x * (id[1] + y * id[2])
+        number_of(id, self.groups())
     }
     /// The workgroup with a number.
     pub fn group_id(&self, number: u64) -> [u32; 3] {
@@ -349,8 +348,14 @@ impl Dispatch {
     }
 }
 
+/// The number of a place in a box, x fastest.
+pub(crate) fn number_of(place: [u32; 3], size: [u32; 3]) -> u64 {
+    let ([x, y, _], place) = (size.map(u64::from), place.map(u64::from));
+    place[0] + x * (place[1] + y * place[2])
+}
+
 /// The place with this number in a box, x fastest.
-fn place_of(number: u64, size: [u32; 3]) -> [u32; 3] {
+pub(crate) fn place_of(number: u64, size: [u32; 3]) -> [u32; 3] {
     let [x, y, _] = size.map(|n| u64::from(n.max(1)));
     [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32]
 }

@@ -33,7 +33,8 @@ pub struct Start {
     scalars: [u32; SCALARS],
     /// All scalar registers that are set, one bit each.
     set: u128,
-    /// What differs.
+    /// What differs: scalar registers with the workgroup's number in a dimension, and all else.
+    numbers: Vec<(u8, usize)>,
     fields: Vec<EntryField>,
     /// Pairs of scalar registers that lead to what no wave writes: arguments and the packet.
     pub constants: Vec<u8>,
@@ -78,7 +79,12 @@ impl Start {
             scalars: [0; SCALARS],
             set: others.iter().flat_map(|field| field.range.units()).fold(0, |set, reg| set | 1 << reg.index()),
             constants: others.iter().filter(|field| leads_to_constants(field.value)).map(|field| code(field)).collect(),
-            fields: others.iter().filter(|field| differs(field.value)).map(|&&field| field).collect(),
+            numbers: others.iter().filter_map(|field| number(d, field)).collect(),
+            fields: others
+                .iter()
+                .filter(|field| differs(field.value) && number(d, field).is_none())
+                .map(|&&field| field)
+                .collect(),
             used: ids.iter().map(|(row, ..)| row + 1).max().unwrap_or(0),
             whole: Vec::new(),
             workgroup: d.workgroup,
@@ -111,7 +117,7 @@ impl Start {
         w.mode = self.mode;
         (w.generation, w.kept) = (self.generation, self.kept);
         w.fault = None;
-        self.put_registers(d, w, group, number, Zeros::WhereWritten);
+        self.put_registers(d, w, group, number, Old::Anything);
         let exec = w.exec();
         if let Some(strict) = &mut w.strict {
             (0..128).filter(|code| self.set >> code & 1 != 0).for_each(|code| strict.define_scalar(code));
@@ -123,14 +129,15 @@ impl Start {
         }
     }
 
-    /// The same for a wave that was put into it for this launch before, and has only been through code which reads no vector
-    /// register before it writes it, but for those that begin with something, and `zeros`.
-    pub fn put_again(&self, d: &Dispatch, w: &mut Wave, group: &Group, number: u32, zeros: &[u16]) {
-        self.put_registers(d, w, group, number, Zeros::In(zeros));
+    /// The same for a wave that was put into it for this launch before, and has been through code since that writes no other
+    /// scalar registers than `scalars`, and reads no vector registers before it writes them but for those that begin with
+    /// something, and `zeros`.
+    pub fn put_again(&self, d: &Dispatch, w: &mut Wave, group: &Group, number: u32, scalars: &[u8], zeros: &[u16]) {
+        self.put_registers(d, w, group, number, Old::Known { scalars, zeros });
     }
 
     #[inline(always)]
-    fn put_registers(&self, d: &Dispatch, w: &mut Wave, group: &Group, number: u32, zeros: Zeros<'_>) {
+    fn put_registers(&self, d: &Dispatch, w: &mut Wave, group: &Group, number: u32, old: Old<'_>) {
         w.place = Place { workgroup: group.id, wave_in_group: number };
         w.set_scc(false);
         // What the wave before it has stored is in no order with this one's loads.
@@ -138,9 +145,10 @@ impl Start {
 
         let first = number * self.lanes;
         let active = (group.size.iter().product::<u32>() - first).min(self.lanes);
-        let exec = if active == 64 { !0 } else { (1u64 << active) - 1 };
-        at_best(Bulk { start: self, w, zeros, size: group.size, first, active: active as usize });
-        w.set_s64(w.scratch_base, 0);
+        at_best(Bulk { start: self, w, old, size: group.size, first, active: active as usize });
+        for &(code, axis) in &self.numbers {
+            w.s[usize::from(code)] = group.id[axis];
+        }
         for field in &self.fields {
             put(field, self.value(d, field.value, group, number), &mut w.s);
         }
@@ -148,7 +156,7 @@ impl Start {
             let aperture = if w.generation == Generation::Gfx1250 { SCRATCH_APERTURE } else { 0 };
             w.set_s64(w.scratch_base, (group.scratch + u64::from(number) * self.scratch) | aperture);
         }
-        w.set_exec(exec);
+        w.set_exec(if active == 64 { !0 } else { (1u64 << active) - 1 });
     }
 
     /// Adds the ids of a wave's work-items to rows of zeros: lane 0 has the workgroup's work-item `first`, and `active` lanes are on.
@@ -219,18 +227,21 @@ impl Start {
     }
 }
 
-/// Vector registers that are to hold zeros when a wave begins.
-enum Zeros<'a> {
-    /// All that were written.
-    WhereWritten,
-    In(&'a [u16]),
+/// What a wave that begins has still of one before it.
+enum Old<'a> {
+    Anything,
+    /// Of this launch, in these scalar registers, and in these vector registers and others that do not matter.
+    Known {
+        scalars: &'a [u8],
+        zeros: &'a [u16],
+    },
 }
 
 /// What is most of a wave that begins: its vector registers, and scalar ones that all waves have.
 struct Bulk<'a> {
     start: &'a Start,
     w: &'a mut Wave,
-    zeros: Zeros<'a>,
+    old: Old<'a>,
     size: [u32; 3],
     first: u32,
     active: usize,
@@ -240,11 +251,19 @@ impl Work for Bulk<'_> {
     type Result = ();
     #[inline(always)]
     fn run(self) {
-        let Bulk { start, w, zeros, size, first, active } = self;
-        w.s[..SCALARS].copy_from_slice(&start.scalars);
-        match zeros {
-            Zeros::WhereWritten => w.clear_registers(),
-            Zeros::In(rows) => rows.iter().for_each(|&row| *w.row_mut(row) = Row::ZERO),
+        let Bulk { start, w, old, size, first, active } = self;
+        match old {
+            Old::Anything => {
+                w.s[..SCALARS].copy_from_slice(&start.scalars);
+                w.clear_registers();
+                w.set_s64(w.scratch_base, 0);
+            }
+            Old::Known { scalars, zeros } => {
+                for code in scalars.iter().map(|&code| usize::from(code) % SCALARS) {
+                    w.s[code] = start.scalars[code];
+                }
+                zeros.iter().for_each(|&row| *w.row_mut(row) = Row::ZERO);
+            }
         }
         let ids = &mut w.rows[usize::from(rows::VGPR)..][..start.used];
         let at = (first / start.lanes) as usize * start.used;
@@ -264,6 +283,16 @@ impl Work for Bulk<'_> {
 /// Whether not all waves of a launch have the same.
 fn differs(value: EntryValue) -> bool {
     !value.is_user() || matches!(value, EntryValue::PrivateSegmentBuffer | EntryValue::FlatScratchInit)
+}
+
+/// The register that a field is all of, and the dimension, if it is a workgroup's number.
+fn number(d: &Dispatch, field: &EntryField) -> Option<(u8, usize)> {
+    match field.value {
+        EntryValue::WorkgroupId(axis) if d.cluster_size() == 1 && field.bits == 32 && field.shift == 0 => {
+            Some((code(field), axis.index()))
+        }
+        _ => None,
+    }
 }
 
 fn leads_to_constants(value: EntryValue) -> bool {

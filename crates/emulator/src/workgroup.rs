@@ -221,7 +221,7 @@ impl Workgroup {
     /// Makes a workgroup that has ended another one of the same launch with as many waves, in its initial state.
     pub fn begin_again(&mut self, shared: &Shared, id: [u32; 3], cluster: u64, slot: usize) {
         let d = &shared.dispatch;
-        let group = self.take_place(shared, id, cluster, slot);
+        let group = self.take_place(shared, (id, d.group_number(id)), cluster, slot);
         self.barriers.begin_again();
         for (number, running) in (0..).zip(&mut self.waves) {
             shared.start.put(d, &mut running.wave, &group, number);
@@ -232,8 +232,13 @@ impl Workgroup {
 
     /// The same, but for its waves and barriers; what the waves begin with.
     #[inline(always)]
-    pub fn take_place(&mut self, shared: &Shared, id: [u32; 3], cluster: u64, slot: usize) -> start::Group {
-        let number = shared.dispatch.group_number(id);
+    pub fn take_place(
+        &mut self,
+        shared: &Shared,
+        (id, number): ([u32; 3], u64),
+        cluster: u64,
+        slot: usize,
+    ) -> start::Group {
         (self.id, self.number, self.slot, self.cluster, self.instructions) = (id, number, slot, cluster, 0);
         if let Some(running) = self.waves.first() {
             running.wave.lds.clear();

@@ -28,6 +28,8 @@ pub struct Graph {
     pub needs_host64: bool,
     /// It is right only where f16 results are rounded to nearest and become infinite.
     pub needs_plain16: bool,
+    /// What the wave has stored before is seen by all before it reads.
+    pub fences: bool,
     /// Lanes of a vector.
     pub lanes: usize,
     /// The lanes that results go to, where DPP leaves some out.

@@ -147,19 +147,31 @@ pub fn next_run(ops: &[Op], start: usize, terms: Terms) -> (usize, Vec<Phase>) {
     (at, phases)
 }
 
+/// Adds what a micro-op does to the graph of a phase without stores.
+fn add(graph: &mut Graph, op: &Op, wave64: bool) -> Result<(), forms::Foreign> {
+    if op.kind == Kind::FENCE {
+        graph.fences = true;
+        return Ok(());
+    }
+    forms::add(graph, op, wave64)
+}
+
 /// The instructions without stores that begin at a micro-op.
 fn lanes(ops: &[Op], start: usize, longest: usize, terms: Terms) -> (usize, Graph) {
     let empty = || Graph::new(terms.flushes, terms.lanes);
     let wave64 = terms.wave64;
     let graph_of = |range: Range<usize>| {
         let mut graph = empty();
-        ops[range].iter().try_for_each(|op| forms::add(&mut graph, op, wave64)).map(|()| graph)
+        ops[range].iter().try_for_each(|op| add(&mut graph, op, wave64)).map(|()| graph)
     };
     let mut graph = empty();
     let mut end = start;
     while end < ops.len() && end < longest {
         let next = after_instruction(ops, end);
-        let is_foreign = |op| terms.excludes(op) || forms::add(&mut graph, op, wave64).is_err();
+        // What the wave has stored before may as well be seen by all before this phase: nothing in it stores.
+        let is_foreign = |op| {
+            terms.excludes(op) || end == start && op.kind == Kind::FENCE || add(&mut graph, op, wave64).is_err()
+        };
         if ops[end..next].iter().any(is_foreign) {
             // Without what the foreign instruction has left in the graph.
             graph = graph_of(start..end).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Kernels that native code does whole, a wave after the other ([`crate::joined::Kernel`]).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::pairs::{Following, Ways};
@@ -8,12 +9,15 @@ use crate::code::{Block, Place};
 use crate::mem::smem::WordLoad;
 use crate::native::Run;
 use crate::op::Flow;
+use crate::registers::scalar;
 use crate::wave::Wave;
 
 /// Native code of all that the waves of a launch do.
 pub struct Kernel {
     pub code: Code,
     pub tally: Tally,
+    /// Scalar registers that it may write, but for SCC.
+    pub scalars: Box<[u8]>,
     /// The worker's number of the block at which they begin.
     at: u32,
     ways: Option<Ways>,
@@ -92,8 +96,10 @@ impl Program {
         self.code.kernel(&entry.block, following, w.mode)?;
         let length = |at: u32| self.blocks[at as usize].length;
         let lengths = ways.map_or([entry.length; 2], |ways| [ways.over, ways.through].map(|at| entry.length + length(at)));
-        let code = Code(Arc::clone(&entry.block));
-        Some(Kernel { code, tally: Tally { lengths, counts: [0; 2] }, at, ways })
+        let mut scalars = scalars_written(&entry.block);
+        scalars.extend(following.iter().flat_map(|(through, _)| scalars_written(through)));
+        let (code, scalars) = (Code(Arc::clone(&entry.block)), scalars.into_iter().collect());
+        Some(Kernel { code, scalars, tally: Tally { lengths, counts: [0; 2] }, at, ways })
     }
 
     /// Whether waves meet in a block nowhere but where they load through these pairs of scalar registers, as they begin with them.
@@ -141,4 +147,15 @@ impl Program {
             Err(stopped) => stopped,
         }
     }
+}
+
+fn scalars_written(block: &Block) -> BTreeSet<u8> {
+    let mut all = BTreeSet::new();
+    for (_, inst) in &block.insts {
+        inst.for_each_access(|access| {
+            let code = u8::try_from(access.reg.index()).ok().filter(|&code| code < scalar::FIRST_CONST);
+            all.extend(code.filter(|_| access.access.writes()));
+        });
+    }
+    all
 }

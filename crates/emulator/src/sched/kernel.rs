@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::{FAR, Worker};
 use crate::code::Place;
+use crate::dispatch::{number_of, place_of};
 use crate::op::Flow;
 use crate::outcome::Trouble;
 use crate::workgroup::Workgroup;
@@ -42,25 +43,26 @@ impl Worker<'_> {
         let Some(mut kernel) = self.program.kernel(&first.wave, begin, &shared.start.constants) else { return Ok(()) };
         let Some(run) = kernel.code.run() else { return Ok(()) };
         let slot = self.slot0 + slot;
-        let beginning = group.take_place(shared, group.id, group.cluster, slot);
+        let beginning = group.take_place(shared, (group.id, group.number), group.cluster, slot);
         shared.start.put(d, &mut group.waves[0].wave, &beginning, 0);
         let mut done = 0;
         let (mut trouble, mut result) = (None, Ok(()));
+        let groups = d.groups();
         while done < most && run.is_for(&group.waves[0].wave) {
             let Some(number) = self.claim(1) else { break };
-            let id = d.group_in_cluster(number, 0);
-            if d.waves(d.group_size(id).iter().product()) != count {
+            let id = next_to(group.id, number, groups);
+            if d.group_size(id) != d.workgroup && d.waves(d.group_size(id).iter().product()) != count {
                 let slot = self.free_slots.pop().unwrap_or_default();
                 resident.push(self.start(id, (number, None), self.slot0 + slot));
                 break;
             }
-            let beginning = group.take_place(shared, id, number, slot);
+            let beginning = group.take_place(shared, (id, number), number, slot);
             done += 1;
             self.outcome.groups += 1;
             self.outcome.waves += u64::from(count);
             for wave in 0..count {
                 let w = &mut group.waves[0].wave;
-                shared.start.put_again(d, w, &beginning, wave, kernel.code.zeros());
+                shared.start.put_again(d, w, &beginning, wave, &kernel.scalars, kernel.code.zeros());
                 let flow = run.go(w);
                 if flow != Flow::Next {
                     trouble = Some((wave as usize, flow));
@@ -92,4 +94,10 @@ impl Worker<'_> {
         let (stop, _) = self.program.stopped_in(&kernel, &mut running.wave, &mut running.cursor, flow);
         group.stopped(self.program, wave, stop).map(drop)
     }
+}
+
+/// The workgroup with a number, where waves have been of another one, which as a rule is the one before it.
+fn next_to(id: [u32; 3], number: u64, groups: [u32; 3]) -> [u32; 3] {
+    let next = [id[0] + 1, id[1], id[2]];
+    if next[0] < groups[0] && number_of(next, groups) == number { next } else { place_of(number, groups) }
 }

@@ -117,6 +117,7 @@ impl<'a> Body<'a> {
 
     /// All of the run for the next lanes, until none are left.
     pub fn lanes(&mut self) -> Result<(), TooLarge> {
+        self.begin_stretches()?;
         let top = self.asm.at;
         if self.machine.wide {
             self.put(Instruction::with2(Code::VEX_Kmovw_kr_km16, EXEC, self.piece(scalar::EXEC)))?;
@@ -135,6 +136,7 @@ impl<'a> Body<'a> {
         if let Some(off) = off {
             self.asm.land(off);
         }
+        self.step_stretches()?;
         self.put(Instruction::with2(Code::Add_rm64_imm32, Register::RDI, self.machine.bytes()))?;
         self.put(Instruction::with2(Code::Add_rm64_imm32, Register::R10, self.machine.lanes() as i32 / 8))?;
         self.put(Instruction::with1(Code::Dec_rm32, Register::EDX))?;

@@ -5,13 +5,15 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use super::super::functions::{RESULTS, SOURCES};
 use super::super::machine::Machine;
 use super::assembler::Assembler;
-use super::{TooLarge, call};
+use super::{TooLarge, call, stretch};
 
 /// Values that wait on the stack at most.
 pub const SLOTS: usize = 32;
 /// Addresses of a phase at most, of LDS and of device memory: where the first lane's is, and how the lanes' lie, is kept on
 /// the stack.
 pub const ADDRESSES: usize = 16;
+/// Bytes of one of device memory.
+pub const PLACE: usize = 16 + stretch::SIZE;
 /// Of the frame, so that no vector lies across two lines of the cache, and functions find the stack as they want it.
 pub const ALIGNMENT: i32 = 64;
 /// Vectors of a wave at most.
@@ -39,7 +41,7 @@ impl Frame {
     pub fn of(machine: Machine) -> Frame {
         let addresses = SLOTS as i64 * i64::from(machine.bytes());
         let places = addresses + 8 * ADDRESSES as i64;
-        let stores = places + 16 * ADDRESSES as i64;
+        let stores = places + (PLACE * ADDRESSES) as i64;
         let given = stores + 8 * VECTORS as i64;
         let kept = given + 24;
         let stack = kept + 8 * call::KEPT.len() as i64;

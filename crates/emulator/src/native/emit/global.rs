@@ -3,9 +3,11 @@
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::super::machine::Machine;
-use super::super::nodes::{Base, Offsets, Place, Rest};
+use super::super::nodes::{Base, Node, Offsets, Place, Rest};
 use super::body::Body;
+use super::frame::PLACE;
 use super::lds::{NEIGHBOURS, SAME};
+use super::stretch::{EXPECTED, Stretch};
 use super::{Assembler, EXEC, Pool, TooLarge, masked};
 use crate::memory::Recent;
 
@@ -58,12 +60,12 @@ pub(super) struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn put(&mut self, instruction: Result<Instruction, iced_x86::IcedError>) -> Result<(), TooLarge> {
+    pub(super) fn put(&mut self, instruction: Result<Instruction, iced_x86::IcedError>) -> Result<(), TooLarge> {
         self.asm.put(instruction)
     }
 
     /// By how much neighbouring lanes differ.
-    fn steps(&self, high: Result<Register, Base>) -> MemoryOperand {
+    pub(super) fn steps(&self, high: Result<Register, Base>) -> MemoryOperand {
         let in_words = matches!(high, Err(Base { offsets: Offsets::Words, .. }));
         let at = if in_words { self.pool.lanes } else { self.pool.steps };
         MemoryOperand::with_base_displ(Register::RIP, at as i64 * 4)
@@ -71,7 +73,23 @@ impl Look<'_> {
 
     /// Leaves unless all lanes that are on are at one address, or at neighbouring words. `high`: the upper halves, or a pair
     /// of scalar registers.
-    pub fn at(mut self, low: Register, high: Result<Register, Base>) -> Result<(), TooLarge> {
+    pub fn at(
+        mut self,
+        low: Register,
+        high: Result<Register, Base>,
+        stretch: Stretch,
+        finder: usize,
+    ) -> Result<(), TooLarge> {
+        let (elsewhere, here) = self.expected(stretch, low, high)?;
+        elsewhere.into_iter().for_each(|jump| self.asm.land(jump));
+        self.apart(low, high)?;
+        self.stretch(stretch, low, high, finder)?;
+        self.asm.land(here);
+        Ok(())
+    }
+
+    /// The same for a vector by itself.
+    fn apart(&mut self, low: Register, high: Result<Register, Base>) -> Result<(), TooLarge> {
         let exit = self.exit as u64;
         let off = if self.machine.wide { Some(self.wide(low, high)?) } else { self.narrow(low, high)? };
         // What is left of R11D and EBP is not zero where the lanes are elsewhere.
@@ -185,7 +203,8 @@ impl Body<'_> {
     pub fn global(&mut self, at: usize, place: Place, offset: i32) -> Result<(), TooLarge> {
         let exit = self.plan.exit as u64;
         let number = self.plan.places.iter().position(|&other| other == place).ok_or(TooLarge)?;
-        let kept = self.plan.frame.places + 16 * number as i64;
+        let kept = self.plan.frame.places + (PLACE * number) as i64;
+        let stretch = self.stretch_of(place);
         let [address, how] = [0, 8].map(|by| MemoryOperand::with_base_displ(Register::RSP, kept + by));
         let low = self.vector(place.low)?;
         let high = match place.rest {
@@ -197,10 +216,17 @@ impl Body<'_> {
         if !self.found.contains(&place) {
             let (machine, pool) = (self.machine, self.plan.pool);
             let exit = self.plan.exit;
-            Look { asm: self.asm, machine, pool, exec, passing, exit, address, how }.at(low, high)?;
+            let finder = self.plan.finder;
+            Look { asm: self.asm, machine, pool, exec, passing, exit, address, how }.at(low, high, stretch, finder)?;
             self.found.push(place);
         }
         let to = self.target(at)?;
+        self.put(Instruction::with2(Code::Cmp_rm32_imm32, how, EXPECTED))?;
+        let unexpected = self.asm.jump(Code::Jne_rel32_64)?;
+        stretch.found(self.asm, offset)?;
+        self.near_words(to, exec)?;
+        let expected_end = self.asm.jump(Code::Jmp_rel32_64)?;
+        self.asm.land(unexpected);
         self.put(Instruction::with2(Code::Cmp_rm32_imm32, how, NEIGHBOURS))?;
         let off = self.asm.jump(Code::Ja_rel32_64)?;
         self.put(Instruction::with2(Code::Mov_r32_imm32, Register::EBP, self.machine.bytes()))?;
@@ -217,17 +243,7 @@ impl Body<'_> {
         let from = MemoryOperand::with_base(Register::R11);
         self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EBP, 4))?;
         let same = self.asm.jump(Code::Je_rel32_64)?;
-        match exec {
-            _ if self.machine.wide => {
-                let load = masked(Instruction::with2(self.machine.load(), to, from), EXEC);
-                self.put(load.map(|mut it| {
-                    it.set_zeroing_masking(true);
-                    it
-                }))?;
-            }
-            Some(exec) => self.put(Instruction::with3(Code::VEX_Vmaskmovps_ymm_ymm_m256, to, exec, from))?,
-            None => self.put(Instruction::with2(self.machine.load(), to, from))?,
-        }
+        self.near_words(to, exec)?;
         let near_end = self.asm.jump(Code::Jmp_rel32_64)?;
         self.asm.land(same);
         self.put(Instruction::with2(self.machine.broadcast(), to, from))?;
@@ -238,8 +254,51 @@ impl Body<'_> {
             false => Code::VEX_Vxorps_ymm_ymm_ymmm256,
         };
         self.put(Instruction::with3(zero, to, to, to))?;
+        self.asm.land(expected_end);
         self.asm.land(near_end);
         self.asm.land(same_end);
         Ok(())
+    }
+
+    /// The words that R11 leads to, of lanes that are on.
+    fn near_words(&mut self, to: Register, exec: Option<Register>) -> Result<(), TooLarge> {
+        let from = MemoryOperand::with_base(Register::R11);
+        match exec {
+            _ if self.machine.wide => {
+                let load = masked(Instruction::with2(self.machine.load(), to, from), EXEC);
+                self.put(load.map(|mut it| {
+                    it.set_zeroing_masking(true);
+                    it
+                }))
+            }
+            Some(exec) => self.put(Instruction::with3(Code::VEX_Vmaskmovps_ymm_ymm_m256, to, exec, from)),
+            None => self.put(Instruction::with2(self.machine.load(), to, from)),
+        }
+    }
+
+    /// What is expected of the lanes' addresses.
+    fn stretch_of(&self, place: Place) -> Stretch {
+        let number = self.plan.places.iter().position(|&other| other == place).unwrap_or(0);
+        let offset = |node: &Node| match *node {
+            Node::Global { place: at, offset } if at == place => Some(offset),
+            _ => None,
+        };
+        let kept = self.plan.frame.places + (PLACE * number + 16) as i64;
+        Stretch::of(kept, self.graph.nodes.iter().filter_map(offset))
+    }
+
+    /// No vector has come yet.
+    pub(super) fn begin_stretches(&mut self) -> Result<(), TooLarge> {
+        self.plan.places.iter().try_for_each(|&place| self.stretch_of(place).begin(self.asm))
+    }
+
+    /// The next one comes.
+    pub(super) fn step_stretches(&mut self) -> Result<(), TooLarge> {
+        let lanes = self.machine.lanes() as i32;
+        let found = std::mem::take(&mut self.found);
+        found.into_iter().try_for_each(|place| {
+            let in_words = matches!(place.rest, Rest::Base(Base { offsets: Offsets::Words, .. }));
+            self.stretch_of(place).step(self.asm, lanes, in_words)
+        })
     }
 }

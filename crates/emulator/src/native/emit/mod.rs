@@ -33,6 +33,7 @@ mod results;
 mod scalar;
 mod scalar_load;
 mod store;
+mod stretch;
 
 use std::collections::BTreeMap;
 
@@ -149,6 +150,9 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
             if let What::ScalarLoad(load) = &phase.what {
                 scalar_load::emit(&mut asm, load, frame, exit, finders[0])?;
                 continue;
+            }
+            if matches!(&phase.what, What::Lanes(graph) if graph.fences) {
+                fence(&mut asm)?;
             }
             frame.begin(&mut asm)?;
             match &phase.what {

@@ -4,8 +4,9 @@ use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
 use super::super::forms::{Space, Store};
 use super::super::machine::Machine;
-use super::super::nodes::Base;
+use super::super::nodes::{Base, Offsets};
 use super::global::Look;
+use super::stretch::{EXPECTED, Stretch};
 use super::{Assembler, EXEC, Frame, Jump, Pool, TooLarge, masked};
 use crate::registers::scalar;
 
@@ -212,8 +213,17 @@ impl Emitter<'_> {
         let Some(access) = self.store.accesses.first() else { return Err(TooLarge) };
         let first = MemoryOperand::with_base_displ(Register::RSP, self.frame.stores);
         let next = |it: &mut Self| it.put(Instruction::with2(Code::Add_rm64_imm32, Register::R12, 8));
+        let stretch = Stretch::of(self.frame.places + 16, [access.offset].into_iter());
+        let in_words = matches!(base, Some(Base { offsets: Offsets::Words, .. }));
         self.put(Instruction::with2(Code::Lea_r64_m, Register::R12, first))?;
-        self.each(|it| it.find(base, access.offset), next)?;
+        stretch.begin(self.asm)?;
+        self.each(
+            |it| it.find(base, access.offset, stretch),
+            |it| {
+                next(it)?;
+                stretch.step(it.asm, it.machine.lanes() as i32, in_words)
+            },
+        )?;
         self.frame.begin(self.asm)?;
         self.put(Instruction::with2(Code::Mov_rm8_imm8, super::has_stored(), 1))?;
         self.put(Instruction::with2(Code::Lea_r64_m, Register::R12, first))?;
@@ -227,7 +237,7 @@ impl Emitter<'_> {
     }
 
     /// Keeps where the lanes' words go, or leaves if they are not neighbours that may be written.
-    fn find(&mut self, base: Option<Base>, offset: i32) -> Result<(), TooLarge> {
+    fn find(&mut self, base: Option<Base>, offset: i32, stretch: Stretch) -> Result<(), TooLarge> {
         let exit = self.exit as u64;
         let (low, high) = (self.v(ADDRESS), self.v(DATA));
         let from = self.row(self.store.address);
@@ -243,7 +253,13 @@ impl Emitter<'_> {
         let [address, how] = [0, 8].map(|by| MemoryOperand::with_base_displ(Register::RSP, self.frame.places + by));
         let (machine, pool, passing) = (self.machine, self.pool, [self.v(ONE), self.v(OTHER)]);
         let exec = self.exec();
-        Look { asm: self.asm, machine, pool, exec, passing, exit: self.exit, address, how }.at(low, high)?;
+        let look = Look { asm: self.asm, machine, pool, exec, passing, exit: self.exit, address, how };
+        look.at(low, high, stretch, self.finder)?;
+        self.put(Instruction::with2(Code::Cmp_rm32_imm32, how, EXPECTED))?;
+        let unexpected = self.asm.jump(Code::Jne_rel32_64)?;
+        stretch.found(self.asm, offset)?;
+        let expected = self.asm.jump(Code::Jmp_rel32_64)?;
+        self.asm.land(unexpected);
         self.put(Instruction::with2(Code::Cmp_rm32_imm32, how, super::lds::NEIGHBOURS))?;
         self.put(Instruction::with_branch(Code::Jne_rel32_64, exit))?;
         self.put(Instruction::with2(Code::Mov_r64_rm64, Register::RAX, address))?;
@@ -254,6 +270,7 @@ impl Emitter<'_> {
         self.put(Instruction::with_branch(Code::Je_rel32_64, exit))?;
         self.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, 3))?;
         self.put(Instruction::with_branch(Code::Jne_rel32_64, exit))?;
+        self.asm.land(expected);
         self.put(Instruction::with2(Code::Mov_rm64_r64, MemoryOperand::with_base(Register::R12), Register::R11))
     }
 }

@@ -1,0 +1,171 @@
+//! Device memory that all vectors of a wave access in a row: looked for once.
+//!
+//! As a rule the lanes of a wave are at neighbouring words, those of each vector behind those of the one before it. Where the
+//! first vector's are, it is found out whether the allocation has room for all that are to come. For each of these it is left
+//! to see that its lanes are where they are expected; if not, it is looked at by itself.
+
+use iced_x86::{Code, Instruction, MemoryOperand, Register};
+
+use super::frame::VECTORS;
+use super::super::nodes::{Base, Offsets};
+use super::global::Look;
+use super::{Assembler, EXEC, Jump, TooLarge, lds, masked};
+
+/// How lanes' addresses lie: where they are expected.
+pub const EXPECTED: i32 = 3;
+
+/// Where it is kept on the stack what is expected.
+#[derive(Clone, Copy)]
+pub(super) struct Stretch {
+    at: i64,
+    /// How far from the addresses it begins, in bytes, and how much longer than the lanes' words it is.
+    first: i32,
+    more: i32,
+}
+
+/// Bytes of the stack.
+pub const SIZE: usize = 24;
+
+fn stack(at: i64) -> MemoryOperand {
+    MemoryOperand::with_base_displ(Register::RSP, at)
+}
+
+impl Stretch {
+    /// That of accesses so far from the addresses.
+    pub fn of(at: i64, offsets: impl Iterator<Item = i32> + Clone) -> Stretch {
+        let (first, last) = (offsets.clone().min().unwrap_or(0), offsets.max().unwrap_or(0));
+        // One that is longer than any allocation is in none.
+        Stretch { at, first, more: last.checked_sub(first).unwrap_or(i32::MAX >> 1) }
+    }
+
+    /// Where the host has what the first lane accesses, at the smallest offset.
+    fn host(self) -> MemoryOperand {
+        stack(self.at)
+    }
+    /// What the first lane's address is expected to be: its lower half, or its offset, and its upper half.
+    fn low(self) -> MemoryOperand {
+        stack(self.at + 8)
+    }
+    fn high(self) -> MemoryOperand {
+        stack(self.at + 12)
+    }
+    fn is_known(self) -> MemoryOperand {
+        stack(self.at + 16)
+    }
+
+    /// No vector has been looked at.
+    pub fn begin(self, asm: &mut Assembler) -> Result<(), TooLarge> {
+        asm.put(Instruction::with2(Code::Mov_rm32_imm32, self.is_known(), 0))
+    }
+
+    /// The next vector comes; `words`: offsets are in words.
+    pub fn step(self, asm: &mut Assembler, lanes: i32, words: bool) -> Result<(), TooLarge> {
+        asm.put(Instruction::with2(Code::Add_rm32_imm32, self.low(), if words { lanes } else { 4 * lanes }))?;
+        asm.put(Instruction::with2(Code::Add_rm64_imm32, self.host(), 4 * lanes))
+    }
+
+    /// R11 = where the host has what the first lane accesses with an offset.
+    pub fn found(self, asm: &mut Assembler, offset: i32) -> Result<(), TooLarge> {
+        asm.put(Instruction::with2(Code::Mov_r64_rm64, Register::R11, self.host()))?;
+        match offset - self.first {
+            0 => Ok(()),
+            by => asm.put(Instruction::with2(Code::Add_rm64_imm32, Register::R11, by)),
+        }
+    }
+}
+
+impl Look<'_> {
+    /// Notes that lanes are where they are expected; gives the jumps that are taken if not, and if so.
+    pub fn expected(
+        &mut self,
+        it: Stretch,
+        low: Register,
+        high: Result<Register, Base>,
+    ) -> Result<(Vec<Jump>, Jump), TooLarge> {
+        let [one, other] = self.passing;
+        let steps = self.steps(high);
+        self.put(Instruction::with2(Code::Cmp_rm32_imm32, it.is_known(), 0))?;
+        let unknown = self.asm.jump(Code::Je_rel32_64)?;
+        self.put(Instruction::with2(self.machine.broadcast(), one, it.low()))?;
+        if high.is_ok() {
+            self.put(Instruction::with2(self.machine.broadcast(), other, it.high()))?;
+        }
+        if self.machine.wide {
+            const DIFFERENT: i32 = 4;
+            let compare = Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8;
+            self.put(Instruction::with3(Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, one, one, steps))?;
+            self.put(masked(Instruction::with4(compare, Register::K1, low, one, DIFFERENT), EXEC))?;
+            let mut last = Register::K1;
+            if let Ok(high) = high {
+                last = Register::K2;
+                self.put(masked(Instruction::with4(compare, last, high, other, DIFFERENT), EXEC))?;
+            }
+            self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, Register::K1, last))?;
+        } else {
+            let equal = Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256;
+            self.put(Instruction::with3(Code::VEX_Vpaddd_ymm_ymm_ymmm256, one, one, steps))?;
+            self.put(Instruction::with3(equal, one, one, low))?;
+            if let Ok(high) = high {
+                self.put(Instruction::with3(equal, other, other, high))?;
+                self.put(Instruction::with3(Code::VEX_Vpand_ymm_ymm_ymmm256, one, one, other))?;
+            }
+            self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, one))?;
+            self.put(Instruction::with2(Code::Xor_rm32_imm32, Register::EAX, 0xff))?;
+            if let Some(exec) = self.exec {
+                self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::R9D, exec))?;
+                self.put(Instruction::with2(Code::And_r32_rm32, Register::EAX, Register::R9D))?;
+            }
+            self.put(Instruction::with2(Code::Test_rm32_r32, Register::EAX, Register::EAX))?;
+        }
+        let elsewhere = self.asm.jump(Code::Jne_rel32_64)?;
+        self.put(Instruction::with2(Code::Mov_rm32_imm32, self.how, EXPECTED))?;
+        let here = self.asm.jump(Code::Jmp_rel32_64)?;
+        Ok((vec![unknown, elsewhere], here))
+    }
+
+    /// Where a vector's lanes have been found to be neighbours, and vectors follow: what is expected of these, if there is room
+    /// for all.
+    pub fn stretch(
+        &mut self,
+        it: Stretch,
+        low: Register,
+        high: Result<Register, Base>,
+        finder: usize,
+    ) -> Result<(), TooLarge> {
+        // Lanes' addresses do not begin anew, nor become negative.
+        let most = VECTORS as i32 * self.machine.bytes();
+        let signed = matches!(high, Err(Base { offsets: Offsets::Signed | Offsets::Words, .. }));
+        let (last, beyond) = match signed {
+            true => (i32::MAX - most, Code::Jg_rel32_64),
+            false => (-most, Code::Jae_rel32_64),
+        };
+        let vmovd = if self.machine.wide { Code::EVEX_Vmovd_rm32_xmm } else { Code::VEX_Vmovd_rm32_xmm };
+        let mut not = Vec::new();
+        self.put(Instruction::with2(Code::Cmp_rm32_imm32, self.how, lds::NEIGHBOURS))?;
+        not.push(self.asm.jump(Code::Jne_rel32_64)?);
+        self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EDX, 1))?;
+        not.push(self.asm.jump(Code::Je_rel32_64)?);
+        self.put(Instruction::with2(vmovd, Register::EAX, self.machine.low(low)))?;
+        self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, last))?;
+        not.push(self.asm.jump(beyond)?);
+        self.put(Instruction::with2(Code::Mov_rm32_r32, it.low(), Register::EAX))?;
+        if let Ok(high) = high {
+            self.put(Instruction::with2(vmovd, Register::EAX, self.machine.low(high)))?;
+            self.put(Instruction::with2(Code::Mov_rm32_r32, it.high(), Register::EAX))?;
+        }
+        self.put(Instruction::with2(Code::Mov_r64_rm64, Register::RAX, self.address))?;
+        self.put(Instruction::with2(Code::Add_rm64_imm32, Register::RAX, it.first))?;
+        self.put(Instruction::with3(Code::Imul_r32_rm32_imm32, Register::EBP, Register::EDX, self.machine.bytes()))?;
+        self.put(Instruction::with2(Code::Add_rm32_imm32, Register::EBP, it.more))?;
+        self.put(Instruction::with_branch(Code::Call_rel32_64, finder as u64))?;
+        self.put(Instruction::with2(Code::Test_rm64_r64, Register::R11, Register::R11))?;
+        not.push(self.asm.jump(Code::Je_rel32_64)?);
+        self.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, 3))?;
+        not.push(self.asm.jump(Code::Jne_rel32_64)?);
+        self.put(Instruction::with2(Code::Mov_rm64_r64, it.host(), Register::R11))?;
+        self.put(Instruction::with2(Code::Mov_rm32_imm32, it.is_known(), 1))?;
+        self.put(Instruction::with2(Code::Mov_rm32_imm32, self.how, EXPECTED))?;
+        not.into_iter().for_each(|jump| self.asm.land(jump));
+        Ok(())
+    }
+}
