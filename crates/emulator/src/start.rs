@@ -2,6 +2,9 @@
 //!
 //! A launch may have millions that do little each, so what all of them begin with is found once.
 
+mod again;
+
+pub use again::Again;
 use luthier_isa::Generation;
 use luthier_loader::EntryValue;
 use luthier_loader::entry::EntryField;
@@ -117,7 +120,7 @@ impl Start {
         w.mode = self.mode;
         (w.generation, w.kept) = (self.generation, self.kept);
         w.fault = None;
-        self.put_registers(d, w, group, number, Old::Anything);
+        self.put_registers(d, w, group, number);
         let exec = w.exec();
         if let Some(strict) = &mut w.strict {
             (0..128).filter(|code| self.set >> code & 1 != 0).for_each(|code| strict.define_scalar(code));
@@ -129,34 +132,55 @@ impl Start {
         }
     }
 
-    /// The same for a wave that was put into it for this launch before, and has been through code since that writes no other
-    /// scalar registers than `scalars`, and reads no vector registers before it writes them but for those that begin with
-    /// something, and `zeros`.
-    pub fn put_again(&self, d: &Dispatch, w: &mut Wave, group: &Group, number: u32, scalars: &[u8], zeros: &[u16]) {
-        self.put_registers(d, w, group, number, Old::Known { scalars, zeros });
-    }
-
-    #[inline(always)]
-    fn put_registers(&self, d: &Dispatch, w: &mut Wave, group: &Group, number: u32, old: Old<'_>) {
+    fn put_registers(&self, d: &Dispatch, w: &mut Wave, group: &Group, number: u32) {
         w.place = Place { workgroup: group.id, wave_in_group: number };
         w.set_scc(false);
         // What the wave before it has stored is in no order with this one's loads.
         w.has_stored = false;
 
-        let first = number * self.lanes;
-        let active = (group.size.iter().product::<u32>() - first).min(self.lanes);
-        at_best(Bulk { start: self, w, old, size: group.size, first, active: active as usize });
+        let (first, active) = self.items(group, number);
+        at_best(Bulk { start: self, w, size: group.size, first, active: active as usize });
         for &(code, axis) in &self.numbers {
             w.s[usize::from(code)] = group.id[axis];
         }
         for field in &self.fields {
             put(field, self.value(d, field.value, group, number), &mut w.s);
         }
+        self.put_scratch(d, w, group, number);
+        w.set_exec(if active == 64 { !0 } else { (1u64 << active) - 1 });
+    }
+
+    /// The first work-item of a wave, and how many it has.
+    #[inline(always)]
+    fn items(&self, group: &Group, number: u32) -> (u32, u32) {
+        let first = number * self.lanes;
+        (first, (group.size.iter().product::<u32>() - first).min(self.lanes))
+    }
+
+    /// Where the wave's scratch begins, if the processor sets that.
+    #[inline(always)]
+    fn put_scratch(&self, d: &Dispatch, w: &mut Wave, group: &Group, number: u32) {
         if d.facts.scratch == ScratchBase::Set {
             let aperture = if w.generation == Generation::Gfx1250 { SCRATCH_APERTURE } else { 0 };
             w.set_s64(w.scratch_base, (group.scratch + u64::from(number) * self.scratch) | aperture);
         }
-        w.set_exec(if active == 64 { !0 } else { (1u64 << active) - 1 });
+    }
+
+    /// Puts the ids of a wave's work-items into their rows: that of wave `number`, which has the workgroup's work-items from
+    /// `first` on, of which `active` are on.
+    #[inline(always)]
+    fn put_all_ids(&self, w: &mut Wave, size: [u32; 3], (number, first): (u32, u32), active: usize) {
+        let ids = &mut w.rows[usize::from(rows::VGPR)..][..self.used];
+        let at = number as usize * self.used;
+        match (self.whole.get(at..at + self.used), &mut *ids) {
+            // The usual way, which takes no call.
+            (Some([known]), [id]) if size == self.workgroup => *id = *known,
+            (Some(known), ids) if size == self.workgroup => ids.copy_from_slice(known),
+            _ => {
+                ids.fill(Row::ZERO);
+                self.put_ids(ids, size, first, active);
+            }
+        }
     }
 
     /// Adds the ids of a wave's work-items to rows of zeros: lane 0 has the workgroup's work-item `first`, and `active` lanes are on.
@@ -227,21 +251,10 @@ impl Start {
     }
 }
 
-/// What a wave that begins has still of one before it.
-enum Old<'a> {
-    Anything,
-    /// Of this launch, in these scalar registers, and in these vector registers and others that do not matter.
-    Known {
-        scalars: &'a [u8],
-        zeros: &'a [u16],
-    },
-}
-
 /// What is most of a wave that begins: its vector registers, and scalar ones that all waves have.
 struct Bulk<'a> {
     start: &'a Start,
     w: &'a mut Wave,
-    old: Old<'a>,
     size: [u32; 3],
     first: u32,
     active: usize,
@@ -251,29 +264,11 @@ impl Work for Bulk<'_> {
     type Result = ();
     #[inline(always)]
     fn run(self) {
-        let Bulk { start, w, old, size, first, active } = self;
-        match old {
-            Old::Anything => {
-                w.s[..SCALARS].copy_from_slice(&start.scalars);
-                w.clear_registers();
-                w.set_s64(w.scratch_base, 0);
-            }
-            Old::Known { scalars, zeros } => {
-                for code in scalars.iter().map(|&code| usize::from(code) % SCALARS) {
-                    w.s[code] = start.scalars[code];
-                }
-                zeros.iter().for_each(|&row| *w.row_mut(row) = Row::ZERO);
-            }
-        }
-        let ids = &mut w.rows[usize::from(rows::VGPR)..][..start.used];
-        let at = (first / start.lanes) as usize * start.used;
-        match start.whole.get(at..at + start.used) {
-            Some(known) if size == start.workgroup => ids.copy_from_slice(known),
-            _ => {
-                ids.fill(Row::ZERO);
-                start.put_ids(ids, size, first, active);
-            }
-        }
+        let Bulk { start, w, size, first, active } = self;
+        w.s[..SCALARS].copy_from_slice(&start.scalars);
+        w.clear_registers();
+        w.set_s64(w.scratch_base, 0);
+        start.put_all_ids(w, size, (first / start.lanes, first), active);
         let mut written = Registers::default();
         written[0] = 7;
         w.note_written(&written);

@@ -169,9 +169,8 @@ fn lanes(ops: &[Op], start: usize, longest: usize, terms: Terms) -> (usize, Grap
     while end < ops.len() && end < longest {
         let next = after_instruction(ops, end);
         // What the wave has stored before may as well be seen by all before this phase: nothing in it stores.
-        let is_foreign = |op| {
-            terms.excludes(op) || end == start && op.kind == Kind::FENCE || add(&mut graph, op, wave64).is_err()
-        };
+        let is_foreign =
+            |op| terms.excludes(op) || end == start && op.kind == Kind::FENCE || add(&mut graph, op, wave64).is_err();
         if ops[end..next].iter().any(is_foreign) {
             // Without what the foreign instruction has left in the graph.
             graph = graph_of(start..end).unwrap_or_default();

@@ -7,14 +7,15 @@ use std::collections::BTreeSet;
 
 use luthier_isa::op::Op as IsaOp;
 
-use super::forms::{Space, Store};
+use super::forms::{Source, Space, Store};
 use super::graph::Graph;
-use super::nodes::Node;
+use super::nodes::{Base, Node, Place, Rest};
 use super::phase::{self, Phase, Skip, Terms, What};
 use super::run::Run;
 use super::{Native, machine, native_with};
 use crate::mode::Mode;
 use crate::op::{Kind, Op};
+use crate::registers::scalar;
 
 /// A kernel's code as one run.
 pub struct Whole {
@@ -49,12 +50,37 @@ pub fn native_whole(ops: &[Op], skip: Option<Skip>, wave64: bool, mode: Mode) ->
 
 /// Leaves out the results that no later phase reads. An access to memory is made even so: it may be refused.
 pub fn forget_unread(phases: &mut [Phase]) {
-    let mut read = BTreeSet::new();
-    for phase in phases.iter_mut().rev() {
-        if let What::Lanes(graph) = &mut phase.what {
-            forget(graph, &read);
+    for number in (0..phases.len()).rev() {
+        let (before, later) = phases.split_at_mut(number + 1);
+        let Some(What::Lanes(graph)) = before.last_mut().map(|phase| &mut phase.what) else { continue };
+        let read: BTreeSet<u16> = later.iter().flat_map(|phase| reads(&phase.what)).collect();
+        graph.masks.retain(|&code, _| {
+            code == scalar::EXEC
+                || later.iter().any(|phase| may_read(&phase.what, code) || may_read(&phase.what, code + 1))
+        });
+        forget(graph, &read);
+    }
+}
+
+/// Whether a phase may read a scalar register.
+fn may_read(what: &What, code: u8) -> bool {
+    let is_of = |first: u8| code == first || code == first.wrapping_add(1);
+    let is_base = |base: &Base| is_of(base.code);
+    match what {
+        What::Lanes(graph) => graph.nodes.iter().any(|node| match node {
+            Node::Scalar(it) | Node::Mask(it) => is_of(*it),
+            Node::Global { place: Place { rest: Rest::Base(base), .. }, .. } => is_base(base),
+            _ => false,
+        }),
+        What::Store(store) => matches!(&store.space, Space::Global { base: Some(base) } if is_base(base)),
+        What::Scalar(it) => {
+            let is_source = |source: &Source| matches!(source, Source::Register(it) if is_of(*it));
+            // Some change a part of what they write.
+            [it.a, it.b].iter().any(is_source) || is_of(it.dst)
         }
-        read.extend(reads(&phase.what));
+        What::ScalarLoad(load) => is_of(load.base) || load.offset == Some(code),
+        What::Branch(_) | What::Skip(..) => is_of(scalar::VCC),
+        What::Fence => false,
     }
 }
 

@@ -88,14 +88,17 @@ impl Program {
         let entry = &self.blocks[at as usize];
         let block = |at: u32| &self.blocks[at as usize].block;
         let ways = match &entry.following {
-            Following::Joined(pair) if entry.is_private || self.reads_constants(&entry.block, constants) => Some(pair.ways),
+            Following::Joined(pair) if entry.is_private || self.reads_constants(&entry.block, constants) => {
+                Some(pair.ways)
+            }
             _ if entry.block.taken.is_none() => None,
             _ => return None,
         };
         let following = ways.map(|ways| (block(ways.through), &**block(ways.over)));
         self.code.kernel(&entry.block, following, w.mode)?;
         let length = |at: u32| self.blocks[at as usize].length;
-        let lengths = ways.map_or([entry.length; 2], |ways| [ways.over, ways.through].map(|at| entry.length + length(at)));
+        let lengths =
+            ways.map_or([entry.length; 2], |ways| [ways.over, ways.through].map(|at| entry.length + length(at)));
         let mut scalars = scalars_written(&entry.block);
         scalars.extend(following.iter().flat_map(|(through, _)| scalars_written(through)));
         let (code, scalars) = (Code(Arc::clone(&entry.block)), scalars.into_iter().collect());

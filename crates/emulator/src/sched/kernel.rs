@@ -9,6 +9,7 @@ use crate::code::Place;
 use crate::dispatch::{number_of, place_of};
 use crate::op::Flow;
 use crate::outcome::Trouble;
+use crate::start::Again;
 use crate::workgroup::Workgroup;
 
 impl Worker<'_> {
@@ -45,6 +46,8 @@ impl Worker<'_> {
         let slot = self.slot0 + slot;
         let beginning = group.take_place(shared, (group.id, group.number), group.cluster, slot);
         shared.start.put(d, &mut group.waves[0].wave, &beginning, 0);
+        let w = &group.waves[0].wave;
+        let again = Again::of(&shared.start, d, w, &kernel.scalars, kernel.code.zeros());
         let mut done = 0;
         let (mut trouble, mut result) = (None, Ok(()));
         let groups = d.groups();
@@ -62,7 +65,7 @@ impl Worker<'_> {
             self.outcome.waves += u64::from(count);
             for wave in 0..count {
                 let w = &mut group.waves[0].wave;
-                shared.start.put_again(d, w, &beginning, wave, &kernel.scalars, kernel.code.zeros());
+                again.put(w, &beginning, wave);
                 let flow = run.go(w);
                 if flow != Flow::Next {
                     trouble = Some((wave as usize, flow));

@@ -14,6 +14,8 @@ pub const SLOTS: usize = 32;
 pub const ADDRESSES: usize = 16;
 /// Bytes of one of device memory.
 pub const PLACE: usize = 16 + stretch::SIZE;
+/// Bytes from one base that several scalar loads read, at most.
+pub const SPANS: usize = 4;
 /// Of the frame, so that no vector lies across two lines of the cache, and functions find the stack as they want it.
 pub const ALIGNMENT: i32 = 64;
 /// Vectors of a wave at most.
@@ -27,6 +29,8 @@ pub struct Frame {
     pub places: i64,
     /// Where a store's vectors of lanes go.
     pub stores: i64,
+    /// Where what several scalar loads read is.
+    pub spans: i64,
     /// What the function was given.
     pub given: i64,
     /// What functions are given and give, and the registers meanwhile.
@@ -42,13 +46,14 @@ impl Frame {
         let addresses = SLOTS as i64 * i64::from(machine.bytes());
         let places = addresses + 8 * ADDRESSES as i64;
         let stores = places + (PLACE * ADDRESSES) as i64;
-        let given = stores + 8 * VECTORS as i64;
+        let spans = stores + 8 * VECTORS as i64;
+        let given = spans + 8 * SPANS as i64;
         let kept = given + 24;
         let stack = kept + 8 * call::KEPT.len() as i64;
         let calls = ((stack + 8) as u64).next_multiple_of(ALIGNMENT as u64) as i64;
         let vectors = (SOURCES + RESULTS + machine.registers()) as i64;
         let size = (calls + vectors * i64::from(machine.bytes())) as i32;
-        Frame { addresses, places, stores, given, calls, kept, stack, size }
+        Frame { addresses, places, stores, spans, given, calls, kept, stack, size }
     }
 
     pub fn before(self) -> MemoryOperand {

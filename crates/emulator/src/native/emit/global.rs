@@ -8,7 +8,7 @@ use super::body::Body;
 use super::frame::PLACE;
 use super::lds::{NEIGHBOURS, SAME};
 use super::stretch::{EXPECTED, Stretch};
-use super::{Assembler, EXEC, Pool, TooLarge, masked};
+use super::{Assembler, EXEC, Jump, Pool, TooLarge, masked};
 use crate::memory::Recent;
 
 /// No lane is on.
@@ -73,23 +73,7 @@ impl Look<'_> {
 
     /// Leaves unless all lanes that are on are at one address, or at neighbouring words. `high`: the upper halves, or a pair
     /// of scalar registers.
-    pub fn at(
-        mut self,
-        low: Register,
-        high: Result<Register, Base>,
-        stretch: Stretch,
-        finder: usize,
-    ) -> Result<(), TooLarge> {
-        let (elsewhere, here) = self.expected(stretch, low, high)?;
-        elsewhere.into_iter().for_each(|jump| self.asm.land(jump));
-        self.apart(low, high)?;
-        self.stretch(stretch, low, high, finder)?;
-        self.asm.land(here);
-        Ok(())
-    }
-
-    /// The same for a vector by itself.
-    fn apart(&mut self, low: Register, high: Result<Register, Base>) -> Result<(), TooLarge> {
+    pub(super) fn apart(&mut self, low: Register, high: Result<Register, Base>) -> Result<(), TooLarge> {
         let exit = self.exit as u64;
         let off = if self.machine.wide { Some(self.wide(low, high)?) } else { self.narrow(low, high)? };
         // What is left of R11D and EBP is not zero where the lanes are elsewhere.
@@ -138,7 +122,7 @@ impl Look<'_> {
     }
 
     /// Gives the jump that is taken if no lane is on.
-    fn wide(&mut self, low: Register, high: Result<Register, Base>) -> Result<super::Jump, TooLarge> {
+    fn wide(&mut self, low: Register, high: Result<Register, Base>) -> Result<Jump, TooLarge> {
         const DIFFERENT: i32 = 4;
         let compare = Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8;
         let broadcast = Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32;
@@ -163,7 +147,7 @@ impl Look<'_> {
         Ok(off)
     }
 
-    fn narrow(&mut self, low: Register, high: Result<Register, Base>) -> Result<Option<super::Jump>, TooLarge> {
+    fn narrow(&mut self, low: Register, high: Result<Register, Base>) -> Result<Option<Jump>, TooLarge> {
         let [one, other] = self.passing;
         let (equal, broadcast) = (Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, Code::VEX_Vpbroadcastd_ymm_xmmm32);
         let lanes = Code::VEX_Vmovmskps_r32_ymm;
@@ -213,20 +197,28 @@ impl Body<'_> {
         };
         let exec = (!self.machine.wide && !self.full).then(|| self.exec());
         let passing = [self.passing(0), self.passing(if self.machine.wide { 1 } else { 2 })];
-        if !self.found.contains(&place) {
-            let (machine, pool) = (self.machine, self.plan.pool);
-            let exit = self.plan.exit;
-            let finder = self.plan.finder;
-            Look { asm: self.asm, machine, pool, exec, passing, exit, address, how }.at(low, high, stretch, finder)?;
-            self.found.push(place);
-        }
         let to = self.target(at)?;
-        self.put(Instruction::with2(Code::Cmp_rm32_imm32, how, EXPECTED))?;
-        let unexpected = self.asm.jump(Code::Jne_rel32_64)?;
-        stretch.found(self.asm, offset)?;
-        self.near_words(to, exec)?;
-        let expected_end = self.asm.jump(Code::Jmp_rel32_64)?;
-        self.asm.land(unexpected);
+        let expected_end = if self.found.contains(&place) {
+            self.put(Instruction::with2(Code::Cmp_rm32_imm32, how, EXPECTED))?;
+            let unexpected = self.asm.jump(Code::Jne_rel32_64)?;
+            let end = self.expected_words(stretch, offset, to, exec)?;
+            self.asm.land(unexpected);
+            end
+        } else {
+            let (machine, pool, exit, finder) = (self.machine, self.plan.pool, self.plan.exit, self.plan.finder);
+            let mut look = Look { asm: self.asm, machine, pool, exec, passing, exit, address, how };
+            let elsewhere = look.expected(stretch, low, high)?;
+            let here = look.asm.at;
+            // For its other accesses.
+            look.put(Instruction::with2(Code::Mov_rm32_imm32, how, EXPECTED))?;
+            let end = self.expected_words(stretch, offset, to, exec)?;
+            elsewhere.into_iter().for_each(|jump| self.asm.land(jump));
+            let mut look = Look { asm: self.asm, machine, pool, exec, passing, exit, address, how };
+            look.apart(low, high)?;
+            look.stretch(stretch, low, high, finder, here)?;
+            self.found.push(place);
+            end
+        };
         self.put(Instruction::with2(Code::Cmp_rm32_imm32, how, NEIGHBOURS))?;
         let off = self.asm.jump(Code::Ja_rel32_64)?;
         self.put(Instruction::with2(Code::Mov_r32_imm32, Register::EBP, self.machine.bytes()))?;
@@ -258,6 +250,19 @@ impl Body<'_> {
         self.asm.land(near_end);
         self.asm.land(same_end);
         Ok(())
+    }
+
+    /// The words of lanes that are where they are expected, and the jump behind them.
+    fn expected_words(
+        &mut self,
+        stretch: Stretch,
+        offset: i32,
+        to: Register,
+        exec: Option<Register>,
+    ) -> Result<Jump, TooLarge> {
+        stretch.found(self.asm, offset)?;
+        self.near_words(to, exec)?;
+        self.asm.jump(Code::Jmp_rel32_64)
     }
 
     /// The words that R11 leads to, of lanes that are on.

@@ -32,6 +32,7 @@ mod registers;
 mod results;
 mod scalar;
 mod scalar_load;
+mod span;
 mod store;
 mod stretch;
 
@@ -102,6 +103,7 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
         *finder = asm.at;
         global::finder(&mut asm, write)?;
     }
+    let spans = span::spans(phases);
     let mut entries = [0; 2];
     for (entry, full) in entries.iter_mut().zip([true, false]) {
         // With mask registers one way does for both.
@@ -148,7 +150,7 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
             asm.put(Instruction::with_branch(Code::Jmp_rel32_64, leave as u64))?;
             asm.land(over);
             if let What::ScalarLoad(load) = &phase.what {
-                scalar_load::emit(&mut asm, load, frame, exit, finders[0])?;
+                scalar_load::emit(&mut asm, load, spans[number], frame, exit, finders[0])?;
                 continue;
             }
             if matches!(&phase.what, What::Lanes(graph) if graph.fences) {

@@ -3,6 +3,7 @@
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::frame::Frame;
+use super::span::Span;
 use super::{Assembler, TooLarge};
 use crate::mem::smem::WordLoad;
 use crate::wave::Wave;
@@ -14,10 +15,25 @@ fn held(code: u8) -> MemoryOperand {
 pub(super) fn emit(
     asm: &mut Assembler,
     load: &WordLoad,
+    span: Option<Span>,
     frame: Frame,
     exit: usize,
     finder: usize,
 ) -> Result<(), TooLarge> {
+    let mut all_found = None;
+    // From where R11 leads to.
+    let mut at = 0;
+    if let Some(span) = span {
+        if span.leads {
+            base(asm, load)?;
+            span.find(asm, frame, finder)?;
+        } else {
+            asm.put(Instruction::with2(Code::Mov_r64_rm64, Register::R11, span.host(frame)))?;
+        }
+        asm.put(Instruction::with2(Code::Test_rm64_r64, Register::R11, Register::R11))?;
+        all_found = Some(asm.jump(Code::Jne_rel32_64)?);
+        at = i32::try_from(load.imm).map_err(|_| TooLarge)? - span.first;
+    }
     address(asm, load)?;
     asm.put(Instruction::with2(Code::Mov_r32_imm32, Register::EBP, 4 * i32::from(load.words)))?;
     asm.put(Instruction::with_branch(Code::Call_rel32_64, finder as u64))?;
@@ -27,14 +43,24 @@ pub(super) fn emit(
     asm.land(known);
     asm.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, 3))?;
     asm.put(Instruction::with_branch(Code::Jne_rel32_64, exit as u64))?;
-    words(asm, load)
+    if let Some(all_found) = all_found {
+        asm.put(Instruction::with2(Code::Sub_rm64_imm32, Register::R11, at))?;
+        asm.land(all_found);
+    }
+    words(asm, load, at)
+}
+
+const WHOLE: i32 = !3;
+
+/// RAX = the base, without its two lowest bits.
+fn base(asm: &mut Assembler, load: &WordLoad) -> Result<(), TooLarge> {
+    asm.put(Instruction::with2(Code::Mov_r64_rm64, Register::RAX, held(load.base)))?;
+    asm.put(Instruction::with2(Code::And_rm64_imm8, Register::RAX, WHOLE))
 }
 
 /// RAX = where the words are.
 fn address(asm: &mut Assembler, load: &WordLoad) -> Result<(), TooLarge> {
-    const WHOLE: i32 = !3;
-    asm.put(Instruction::with2(Code::Mov_r64_rm64, Register::RAX, held(load.base)))?;
-    asm.put(Instruction::with2(Code::And_rm64_imm8, Register::RAX, WHOLE))?;
+    base(asm, load)?;
     if let Some(offset) = load.offset {
         asm.put(Instruction::with2(Code::Mov_r32_rm32, Register::R11D, held(offset)))?;
         if load.scale != 1 {
@@ -84,12 +110,12 @@ unsafe extern "sysv64" fn found(w: *mut Wave, address: u64, bytes: u64) -> *cons
     memory.readable(recent, address, bytes).unwrap_or(std::ptr::null())
 }
 
-/// The words that R11 leads to, four, two or one at a time: naturally aligned pieces of as many are loaded at once, as the
+/// The words so many bytes behind where R11 leads to, four, two or one at a time: naturally aligned pieces of as many are loaded at once, as the
 /// interpreter does.
-fn words(asm: &mut Assembler, load: &WordLoad) -> Result<(), TooLarge> {
+fn words(asm: &mut Assembler, load: &WordLoad, at: i32) -> Result<(), TooLarge> {
     let mut done = 0;
     while done < load.words {
-        let from = MemoryOperand::with_base_displ(Register::R11, i64::from(done) * 4);
+        let from = MemoryOperand::with_base_displ(Register::R11, i64::from(at) + i64::from(done) * 4);
         let to = held(load.dst + done);
         let (count, value, get, put) = match load.words - done {
             4.. => (4, Register::XMM0, Code::VEX_Vmovups_xmm_xmmm128, Code::VEX_Vmovups_xmmm128_xmm),

@@ -6,8 +6,8 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
-use super::frame::VECTORS;
 use super::super::nodes::{Base, Offsets};
+use super::frame::VECTORS;
 use super::global::Look;
 use super::{Assembler, EXEC, Jump, TooLarge, lds, masked};
 
@@ -75,13 +75,13 @@ impl Stretch {
 }
 
 impl Look<'_> {
-    /// Notes that lanes are where they are expected; gives the jumps that are taken if not, and if so.
+    /// Whether lanes are where they are expected; gives the jumps that are taken if not.
     pub fn expected(
         &mut self,
         it: Stretch,
         low: Register,
         high: Result<Register, Base>,
-    ) -> Result<(Vec<Jump>, Jump), TooLarge> {
+    ) -> Result<[Jump; 2], TooLarge> {
         let [one, other] = self.passing;
         let steps = self.steps(high);
         self.put(Instruction::with2(Code::Cmp_rm32_imm32, it.is_known(), 0))?;
@@ -118,19 +118,18 @@ impl Look<'_> {
             self.put(Instruction::with2(Code::Test_rm32_r32, Register::EAX, Register::EAX))?;
         }
         let elsewhere = self.asm.jump(Code::Jne_rel32_64)?;
-        self.put(Instruction::with2(Code::Mov_rm32_imm32, self.how, EXPECTED))?;
-        let here = self.asm.jump(Code::Jmp_rel32_64)?;
-        Ok((vec![unknown, elsewhere], here))
+        Ok([unknown, elsewhere])
     }
 
     /// Where a vector's lanes have been found to be neighbours, and vectors follow: what is expected of these, if there is room
-    /// for all.
+    /// for all. Goes on at `here` then.
     pub fn stretch(
         &mut self,
         it: Stretch,
         low: Register,
         high: Result<Register, Base>,
         finder: usize,
+        here: usize,
     ) -> Result<(), TooLarge> {
         // Lanes' addresses do not begin anew, nor become negative.
         let most = VECTORS as i32 * self.machine.bytes();
@@ -164,7 +163,7 @@ impl Look<'_> {
         not.push(self.asm.jump(Code::Jne_rel32_64)?);
         self.put(Instruction::with2(Code::Mov_rm64_r64, it.host(), Register::R11))?;
         self.put(Instruction::with2(Code::Mov_rm32_imm32, it.is_known(), 1))?;
-        self.put(Instruction::with2(Code::Mov_rm32_imm32, self.how, EXPECTED))?;
+        self.put(Instruction::with_branch(Code::Jmp_rel32_64, here as u64))?;
         not.into_iter().for_each(|jump| self.asm.land(jump));
         Ok(())
     }

@@ -157,9 +157,8 @@ impl Scalar {
 
     /// Whether lanes may be on behind it that were off before.
     pub fn widens_exec(&self) -> bool {
-        let narrows = |form| {
-            matches!(form, ScalarForm::SaveExec { logic: Logic::And, inverts_exec: false, inverts: false, .. })
-        };
+        let narrows =
+            |form| matches!(form, ScalarForm::SaveExec { logic: Logic::And, inverts_exec: false, inverts: false, .. });
         self.writes_exec() && !narrows(self.form)
     }
 }
