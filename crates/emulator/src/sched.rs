@@ -344,6 +344,7 @@ impl Worker<'_> {
         let written = self.program.written();
         if self.ended.is_none() && group.can_begin_again() {
             let group = self.ended.insert(group);
+            group.hand_in(&mut self.outcome);
             return group.waves.iter_mut().for_each(|running| running.wave.note_written(written));
         }
         let waves = group.retire(self.shared, &mut self.outcome).into_iter();

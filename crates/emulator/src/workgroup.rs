@@ -1,6 +1,7 @@
 //! A workgroup under way: its waves, and where each of them is.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -166,7 +167,6 @@ impl Workgroup {
         let barriers = Barriers::new(count, d.facts.named_barriers(&d.descriptor), cluster.1);
         let barriers = Rc::new(barriers.with_global(Arc::clone(&shared.global)));
         let group = Self::beginning(shared, id, slot);
-        let scratch = group.scratch;
         let start = |wave_number: u32| {
             let mut wave = free.pop().unwrap_or_else(|| {
                 let mut wave = Box::new(Wave::with_file(shared.spare.take()));
@@ -175,15 +175,14 @@ impl Workgroup {
             });
             wave.lds = Rc::clone(&lds);
             wave.barrier = Rc::clone(&barriers);
-            wave.strict = checks.as_ref().map(|(kinds, group)| {
-                let own = scratch + u64::from(wave_number) * d.wave_scratch();
-                let own = own..own + d.wave_scratch();
+            wave.strict = checks.as_ref().map(|(kinds, checks)| {
+                let own = Self::scratch_of(shared, &group, wave_number);
                 match wave.strict.take() {
                     Some(mut strict) => {
-                        strict.restart(*kinds, Rc::clone(group), wave_number as u16, own);
+                        strict.restart(*kinds, Rc::clone(checks), wave_number as u16, own);
                         strict
                     }
-                    None => Box::new(Strict::new(*kinds, Rc::clone(group), wave_number as u16, own)),
+                    None => Box::new(Strict::new(*kinds, Rc::clone(checks), wave_number as u16, own)),
                 }
             });
             wave.observer = shared.watch.as_ref().map(|watch| {
@@ -212,9 +211,17 @@ impl Workgroup {
         start::Group { id, size: shared.dispatch.group_size(id), scratch, scratch_len: shared.scratch_slot }
     }
 
-    /// Whether another workgroup of the launch can begin in its waves, LDS and barriers, as nothing looks at what they do.
+    /// The scratch memory of a wave of a group.
+    fn scratch_of(shared: &Shared, group: &start::Group, wave: u32) -> Range<u64> {
+        let size = shared.dispatch.wave_scratch();
+        let start = group.scratch + u64::from(wave) * size;
+        start..start + size
+    }
+
+    /// Whether another workgroup of the launch can begin in its waves, LDS and barriers, as nothing but strict mode looks at
+    /// what they do.
     pub fn can_begin_again(&self) -> bool {
-        let looked_at = |wave: &Wave| wave.strict.is_some() || wave.observer.is_some() || wave.weak.is_some();
+        let looked_at = |wave: &Wave| wave.observer.is_some() || wave.weak.is_some();
         !self.barriers.has_cluster() && !self.waves.iter().any(|running| looked_at(&running.wave))
     }
 
@@ -224,6 +231,12 @@ impl Workgroup {
         let group = self.take_place(shared, (id, d.group_number(id)), cluster, slot);
         self.barriers.begin_again();
         for (number, running) in (0..).zip(&mut self.waves) {
+            if let Some(strict) = &mut running.wave.strict {
+                if number == 0 {
+                    strict.begin_group_again(self.number, cluster);
+                }
+                strict.begin_again(Self::scratch_of(shared, &group, number));
+            }
             shared.start.put(d, &mut running.wave, &group, number);
             running.cursor = Cursor::Place(Place { pc: d.entry, mode: 0 });
             (running.state, running.instructions) = (State::Ready, 0);
@@ -571,12 +584,10 @@ impl Workgroup {
 
     /// Hands in what strict mode and observers have to say, and gives back the waves.
     #[allow(clippy::vec_box)] // a wave is large, and moves between lists
-    pub fn retire(self, shared: &Shared, outcome: &mut Outcome) -> Vec<Box<Wave>> {
+    pub fn retire(mut self, shared: &Shared, outcome: &mut Outcome) -> Vec<Box<Wave>> {
+        self.hand_in(outcome);
         let mut waves = Vec::new();
         for (number, Running { mut wave, instructions, .. }) in self.waves.into_iter().enumerate() {
-            if let Some(strict) = &mut wave.strict {
-                outcome.findings.extend(strict.take_findings().into_iter().map(|f| (f, self.id, number as u32)));
-            }
             if let (Some(mut observer), Some(watch)) = (wave.observer.take(), &shared.watch) {
                 observer.tell();
                 let mut seen = observer.seen;
@@ -588,6 +599,15 @@ impl Workgroup {
             waves.push(wave);
         }
         waves
+    }
+
+    /// Hands in what strict mode has to say.
+    pub fn hand_in(&mut self, outcome: &mut Outcome) {
+        for (number, running) in (0..).zip(&mut self.waves) {
+            if let Some(strict) = &mut running.wave.strict {
+                outcome.findings.extend(strict.take_findings().into_iter().map(|found| (found, self.id, number)));
+            }
+        }
     }
 
     /// Strict mode at a barrier that all waves have come to, or ended.

@@ -182,6 +182,17 @@ impl Cells {
         }
     }
 
+    /// As for a workgroup that begins. `settled`: all accesses up to now are, so words that remember them need not forget.
+    pub fn begin_again(&mut self, settled: bool) {
+        for (word, _) in self.split.drain() {
+            self.writer[word as usize] = 0;
+        }
+        if !settled {
+            self.writer.fill(0);
+            self.readers.iter_mut().for_each(|readers| readers.fill(0));
+        }
+    }
+
     fn get(&self, word: usize) -> Option<Cell> {
         let writer = *self.writer.get(word)?;
         let (readers, actors) = ([0, 1].map(|k| self.readers[k][word]), [0, 1].map(|k| self.actors[k][word]));

@@ -83,6 +83,21 @@ impl Group {
         }))
     }
 
+    /// As for another workgroup of the launch, with as many waves, that begins: its number, and its cluster's.
+    pub fn begin_again(&mut self, number: u64, cluster: u64) {
+        let settled = self.order.begin_again();
+        self.cells.begin_again(settled);
+        self.undefined.fill(!0);
+        self.origins.clear();
+        self.written.fill(0);
+        self.dubious = self.written.len();
+        self.open.clear();
+        if let Some(races) = &mut self.races {
+            races.begin_again(number, cluster);
+        }
+        self.first_wait = None;
+    }
+
     /// Whether accesses to LDS are.
     pub fn is_watched(&self) -> bool {
         self.waves > 1 || self.engines

@@ -45,6 +45,7 @@ mod within;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::{DerefMut, Range};
+use std::rc::Rc;
 
 pub use checked::Checked;
 pub use counters::waits_for_ds;
@@ -206,6 +207,15 @@ impl Strict {
         self.tails.clear();
         self.fresh = Unwritten::default();
         (self.group, self.wave, self.access, self.clean) = (group, wave, 0, false);
+    }
+    /// As for a wave of the next workgroup in this one's place, whose scratch memory is at these addresses. The first of
+    /// its waves has told the group ([`Strict::begin_group_again`]).
+    pub fn begin_again(&mut self, scratch: Range<u64>) {
+        self.restart(self.log.wanted, Rc::clone(&self.group), self.wave, scratch);
+    }
+    /// The group becomes that of another workgroup of the launch.
+    pub fn begin_group_again(&mut self, number: u64, cluster: u64) {
+        self.group.borrow_mut().begin_again(number, cluster);
     }
     /// Whether accesses to memory are to be told.
     pub fn hears_accesses(&self) -> bool {

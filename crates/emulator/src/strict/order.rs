@@ -33,6 +33,8 @@ pub struct Access {
 const NEVER: u32 = u32::MAX;
 /// Accesses that are remembered; a kernel without barriers may make more.
 const MOST: usize = 1 << 20;
+/// Numbers of accesses of earlier workgroups.
+const MOST_SETTLED: AccessId = 1 << 31;
 /// A wave and its engines: loads into LDS of either kind (no processor has both), asynchronous stores, tensors.
 const ACTORS: usize = 4;
 
@@ -105,6 +107,24 @@ impl Order {
             first: 1,
             outstanding: 0,
         }
+    }
+
+    /// As for a workgroup that begins, but for the numbers of accesses: those that there were are settled. False if there
+    /// are too few numbers left for that.
+    pub fn begin_again(&mut self) -> bool {
+        self.forget();
+        let has_room = self.first < MOST_SETTLED;
+        if !has_room {
+            self.first = 1;
+        }
+        for (actor, clock) in self.clocks.iter_mut().enumerate() {
+            clock.fill(0);
+            clock[actor] = u32::from(actor < self.waves);
+        }
+        self.released.clear();
+        self.rounds.clear();
+        self.objects.clear();
+        has_room
     }
 
     /// A wave issues an access.

@@ -2,7 +2,7 @@
 
 use super::checked::{Checked, Place, Rule, Source};
 use super::elements::Elements;
-use super::shadow::{ROWS, Shadow};
+use super::shadow::{ROWS, Shadow, block_of};
 
 /// What an instruction reads and writes, unit by unit.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +18,11 @@ impl Units {
         let rows = self.rows.is_empty() && self.written_rows.is_empty();
         rows && self.scalars.is_empty() && self.written_scalars.is_empty()
     }
+
+    /// The blocks of rows that are written.
+    fn blocks(&self) -> u16 {
+        self.written_rows.iter().fold(0, |blocks, &row| blocks | block_of(row.into()))
+    }
 }
 
 /// All that an instruction reads and writes.
@@ -29,6 +34,8 @@ pub struct Quick {
     /// Inactive lanes are read, or written.
     pub reads_all: bool,
     pub writes_all: bool,
+    /// The blocks of rows that it writes, as [`Shadow::touch`] has them.
+    pub blocks: u16,
 }
 
 impl Quick {
@@ -64,6 +71,7 @@ impl Quick {
                         | Rule::Elements(Elements { select: Some(_), .. })
                 ),
             writes_all: inst.ignores_exec,
+            blocks: 0,
         };
         let sources = inst.sources.iter().chain(data).map(|&Source { place, .. }| place);
         let mask = match inst.rule {
@@ -74,6 +82,7 @@ impl Quick {
         (quick.all.rows, quick.all.scalars) = units(sources.chain(mask).chain(kept));
         (quick.all.written_rows, quick.all.written_scalars) = units(inst.results.iter().copied());
         quick.fresh = quick.all.clone();
+        quick.blocks = quick.all.blocks();
         Some(quick)
     }
 
@@ -94,7 +103,7 @@ impl Quick {
             written_rows: [both.written_rows, all.written_rows].concat().into(),
             written_scalars: [both.written_scalars, all.written_scalars].concat().into(),
         });
-        Some(Quick { fresh: all.clone(), all, reads_all, writes_all })
+        Some(Quick { fresh: all.clone(), blocks: all.blocks(), all, reads_all, writes_all })
     }
 }
 
@@ -123,6 +132,7 @@ impl Shadow {
             return false;
         }
         let written = if quick.writes_all { all } else { exec };
+        self.touch(quick.blocks);
         units.written_rows.iter().for_each(|&row| self.lanes[usize::from(row) % ROWS] &= !written);
         units.written_scalars.iter().for_each(|&code| self.scalars[usize::from(code)] = 0);
         true

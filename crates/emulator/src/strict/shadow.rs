@@ -22,7 +22,17 @@ pub(super) struct Shadow {
     mixed: [u64; ROWS / 64],
     /// The undefined bits of rows in `mixed`, meaningful in the lanes above. Empty until there is such a row.
     each: Vec<[u32; 64]>,
+    /// Which blocks of rows are not as for a wave that begins, one bit each.
+    touched: u16,
     pub(super) origins: Origins,
+}
+
+/// Rows that [`Shadow::restart`] fills at once.
+const BLOCK: usize = 64;
+
+/// The bit of the block of rows that a row is in.
+pub(super) fn block_of(row: usize) -> u16 {
+    1 << (row % ROWS / BLOCK)
 }
 
 impl Default for Shadow {
@@ -35,6 +45,7 @@ impl Default for Shadow {
             same: [!0; ROWS],
             mixed: [0; ROWS / 64],
             each: Vec::new(),
+            touched: 0,
             origins: Origins::default(),
         }
     }
@@ -52,15 +63,25 @@ impl Shadow {
     pub fn restart(&mut self) {
         self.scalars = [0; 256];
         self.scalars[..SCALARS].fill(!0);
-        self.lanes.fill(!0);
-        self.same.fill(!0);
+        // A wave has few of all the registers.
+        for block in lanes(std::mem::take(&mut self.touched).into()) {
+            let rows = block * BLOCK..(block + 1) * BLOCK;
+            self.lanes[rows.clone()].fill(!0);
+            self.same[rows].fill(!0);
+        }
         self.mixed.fill(0);
         self.origins.clear();
+    }
+    /// Rows of these blocks are about to change.
+    #[inline(always)]
+    pub(super) fn touch(&mut self, blocks: u16) {
+        self.touched |= blocks;
     }
     pub fn define_scalar(&mut self, code: u8) {
         self.scalars[usize::from(code)] = 0;
     }
     pub fn define_lanes(&mut self, row: usize, mask: u64) {
+        self.touch(block_of(row));
         self.lanes[row % ROWS] &= !mask;
     }
 
@@ -87,6 +108,7 @@ impl Shadow {
     }
 
     fn set_row(&mut self, row: usize, lane: usize, undefined: u32) {
+        self.touch(block_of(row));
         let bit = 1 << lane;
         if undefined == 0 {
             self.lanes[row] &= !bit;
@@ -109,6 +131,7 @@ impl Shadow {
 
     /// Gives the same undefined bits to all lanes of a mask.
     fn set_lanes(&mut self, row: usize, mask: u64, undefined: u32) {
+        self.touch(block_of(row));
         if undefined == 0 {
             self.lanes[row] &= !mask;
         } else if self.lanes[row] & !mask == 0 {

@@ -233,8 +233,10 @@ impl Waits {
 
     /// As for a wave that begins.
     pub fn restart(&mut self) {
-        self.in_flight.clear();
-        self.pending.fill(0);
+        // No others are pending.
+        for unit in self.in_flight.drain(..).flat_map(|item| item.loaded.units()) {
+            self.pending[unit] = 0;
+        }
         self.any = false;
         self.finished.clear();
         self.some_done = false;

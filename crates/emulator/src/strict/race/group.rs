@@ -71,6 +71,26 @@ impl Own {
     }
 }
 
+impl Own {
+    /// As [`Own::new`], of what an earlier wave has left.
+    fn begin_again(&mut self, nothing: &Arc<Known>) {
+        self.issued = 0;
+        self.marks.clear();
+        self.looked.clear();
+        self.from_stores.clear();
+        self.from_chains.clear();
+        self.backing = Backing::default();
+        self.last = None;
+        self.as_of = (Box::default(), 0);
+        self.mates = Arc::default();
+        self.others = Arc::clone(nothing);
+        self.joined.clear();
+        self.dones.clear();
+        self.fresh.fill(0);
+        self.looks.begin_again();
+    }
+}
+
 struct Acquired {
     wave: u16,
     /// The wave's own.
@@ -110,6 +130,14 @@ impl Watched {
             has_stored: false,
             touched: Vec::new(),
         }
+    }
+
+    /// Makes it that of another workgroup of the launch, with as many waves.
+    pub fn begin_again(&mut self, group: u64, cluster: u64) {
+        (self.first, self.cluster) = (self.races.first_wave(group), cluster);
+        self.waves.iter_mut().for_each(|own| own.begin_again(&self.races.nothing));
+        self.acquired.clear();
+        (self.version, self.backings, self.has_stored) = (0, 0, false);
     }
 
     /// As [`Passage::enter`].

@@ -57,6 +57,16 @@ impl Looks {
         }
     }
 
+    /// As for a wave that begins.
+    pub fn begin_again(&mut self) {
+        self.all.clear();
+        self.last.clear();
+        self.learned = Known::default();
+        self.counts.fill(0);
+        self.invalidated.iter_mut().for_each(|clock| clock.fill(0));
+        self.acquired.fill(0);
+    }
+
     /// The wave invalidates these caches, and has seen this of its workgroup's clocks.
     pub fn note_invalidation(&mut self, clock: &[u32], caches: u8) {
         for (at, which) in self.invalidated.iter_mut().zip([INNER, ALL & !INNER]) {
