@@ -13,6 +13,7 @@ use crate::dispatch::Dispatch;
 use crate::facts::ScratchBase;
 use crate::level::{Work, at_best};
 use crate::lower::Limits;
+use crate::masks::lanes;
 use crate::memory::SCRATCH_APERTURE;
 use crate::mode::Mode;
 use crate::registers::{Registers, Row, rows, scalar};
@@ -123,7 +124,9 @@ impl Start {
         self.put_registers(d, w, group, number);
         let exec = w.exec();
         if let Some(strict) = &mut w.strict {
-            (0..128).filter(|code| self.set >> code & 1 != 0).for_each(|code| strict.define_scalar(code));
+            for (first, half) in [(0, self.set as u64), (64, (self.set >> 64) as u64)] {
+                lanes(half).for_each(|code| strict.define_scalar(first + code as u8));
+            }
             (0..self.used).for_each(|row| strict.define_lanes(row, exec));
             if d.facts.scratch == ScratchBase::Set {
                 [w.scratch_base, w.scratch_base + 1].into_iter().for_each(|c| strict.define_scalar(c));

@@ -52,7 +52,7 @@ pub use counters::waits_for_ds;
 use engine::Landings;
 pub use group::{Group, SharedGroup};
 pub use looks::Looks;
-use luthier_isa::hazard::{Hazards, Missing, Steps};
+use luthier_isa::hazard::{Firsts, Hazards, Missing, Steps};
 use luthier_isa::{Flags, Format, Inst};
 use memory::Scratch;
 use race::coherence::Scope;
@@ -335,12 +335,15 @@ pub fn set_up<'a>(
         let has_fresh =
             !checked.fresh.is_empty() || checked.quick.as_ref().is_some_and(|quick| !quick.fresh.is_empty());
         let plain = is_plain(checked, looks) && (checked.quick.is_some() || !looks.contains(Looks::VALUES));
-        let quiet = checked.hazards.is_quiet() || !looks.contains(Looks::HAZARDS);
-        op.run = match plain && quiet {
-            true if !looks.at_all() => mark as Handler,
-            true => light,
-            false => before,
+        let concerns = if looks.contains(Looks::HAZARDS) { checked.hazards.concerns() } else { Some(0) };
+        op.run = match concerns {
+            Some(_) if plain && !looks.at_all() => mark as Handler,
+            Some(_) if plain => light,
+            Some(_) if only_waits(checked, looks) => wait,
+            _ => before,
         };
+        let concerns = concerns.unwrap_or(0);
+        (op.src[0], op.src[1]) = (concerns as u16, (concerns >> 16) as u16);
         op.imm = std::ptr::from_ref::<Checked>(&**checked) as u64;
         op.imm2 = checked.pc;
         op.dst = steps.length.into();
@@ -349,6 +352,16 @@ pub fn set_up<'a>(
             | bit(steps.transcendental, TRANSCENDENTAL)
             | bit(has_fresh, FRESH);
     }
+}
+
+/// Whether an instruction waits for what is in flight, and has nothing to do with registers.
+fn only_waits(checked: &Checked, looks: Looks) -> bool {
+    let no_values = !looks.contains(Looks::VALUES) || checked.quick.as_ref().is_some_and(|quick| quick.all.is_empty());
+    checked.wait.is_some()
+        && no_values
+        && checked.touched.is_empty()
+        && checked.cache.is_none()
+        && checked.unallocated.is_none()
 }
 
 /// Whether nothing but an instruction's registers and neighbours may matter to the findings that are wanted.
@@ -390,12 +403,46 @@ fn mark(w: &mut Wave, op: &Op) -> Flow {
     Flow::Next
 }
 
+/// What must not have been done lately for an instruction to be passed over.
+#[inline(always)]
+fn concerns_of(op: &Op) -> Firsts {
+    Firsts::from(op.src[0]) | Firsts::from(op.src[1]) << 16
+}
+
+/// Before an instruction that only waits.
+fn wait(w: &mut Wave, op: &Op) -> Flow {
+    let Some(strict) = &mut w.strict else { return Flow::Next };
+    if !strict.hazards.is_calm(concerns_of(op)) {
+        return before(w, op);
+    }
+    // SAFETY: `set_up` has made this op.
+    let checked = unsafe { checked_of(op) };
+    strict.clean |= op.sdst & OPENS != 0;
+    strict.log.pc = op.imm2;
+    strict.access = 0;
+    strict.hazards.pass(steps_of(op));
+    if checked.wait.as_ref().is_some_and(|wait| strict.waits.wait(wait)) {
+        strict.settle();
+    }
+    if strict.waits.has_done() {
+        strict.note_done();
+    }
+    if strict.landings.is_due() { engine::land(w) } else { Flow::Next }
+}
+
+/// How an instruction moves a wave's clocks on.
+#[inline(always)]
+fn steps_of(op: &Op) -> Steps {
+    let (vector, transcendental) = (op.sdst & VECTOR != 0, op.sdst & TRANSCENDENTAL != 0);
+    Steps { length: op.dst as u8, vector, transcendental }
+}
+
 /// Before an instruction that mostly has nothing to check.
 fn light(w: &mut Wave, op: &Op) -> Flow {
     let (exec, all) = (w.exec(), w.all_lanes());
     let Some(strict) = &mut w.strict else { return Flow::Next };
     strict.clean |= op.sdst & OPENS != 0;
-    if !strict.clean || !strict.hazards.is_idle() {
+    if !strict.clean || !strict.hazards.is_calm(concerns_of(op)) {
         return before(w, op);
     }
     if op.sdst & FRESH != 0 {
@@ -410,8 +457,7 @@ fn light(w: &mut Wave, op: &Op) -> Flow {
     }
     strict.log.pc = op.imm2;
     strict.access = 0;
-    let (vector, transcendental) = (op.sdst & VECTOR != 0, op.sdst & TRANSCENDENTAL != 0);
-    strict.hazards.pass(Steps { length: op.dst as u8, vector, transcendental });
+    strict.hazards.pass(steps_of(op));
     Flow::Next
 }
 

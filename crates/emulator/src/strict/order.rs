@@ -87,6 +87,8 @@ pub struct Order {
     /// The number of the first of them.
     first: AccessId,
     outstanding: usize,
+    /// Room for a clock.
+    spare: Clock,
 }
 
 fn join(into: &mut Clock, from: &Clock) {
@@ -106,6 +108,7 @@ impl Order {
             accesses: Vec::new(),
             first: 1,
             outstanding: 0,
+            spare: vec![0; actors].into(),
         }
     }
 
@@ -240,11 +243,11 @@ impl Order {
 
     /// All waves of the workgroup have come to a barrier, or ended.
     pub fn barrier(&mut self) {
-        let waves = &mut self.clocks[..self.waves];
-        let mut all = waves[0].clone();
-        waves.iter().for_each(|clock| join(&mut all, clock));
+        let (waves, all) = (&mut self.clocks[..self.waves], &mut self.spare);
+        all.copy_from_slice(&waves[0]);
+        waves[1..].iter().for_each(|clock| join(all, clock));
         for (wave, clock) in waves.iter_mut().enumerate() {
-            clock.copy_from_slice(&all);
+            clock.copy_from_slice(all);
             clock[wave] += 1;
         }
         if self.outstanding == 0 {
@@ -298,9 +301,9 @@ impl Order {
 
     /// Forgets the accesses before the first that something may not be ordered behind.
     fn forget_ordered(&mut self) {
-        let waves = &self.clocks[..self.waves];
-        let mut seen = waves[0].clone();
-        for clock in waves {
+        let (waves, seen) = (&self.clocks[..self.waves], &mut self.spare);
+        seen.copy_from_slice(&waves[0]);
+        for clock in &waves[1..] {
             seen.iter_mut().zip(clock).for_each(|(a, b)| *a = (*a).min(*b));
         }
         let open = |a: &Access| a.done > seen[usize::from(a.actor)];

@@ -359,13 +359,29 @@ impl Waits {
         }
     }
 
-    /// No more operations than these remain.
-    fn wait(&mut self, wait: &Wait) {
+    /// No more operations than these remain; whether some that were in flight are done by that, or may be.
+    #[inline]
+    pub fn wait(&mut self, wait: &Wait) -> bool {
+        !self.in_flight.is_empty() && self.wait_for(wait)
+    }
+
+    fn wait_for(&mut self, wait: &Wait) -> bool {
         let mut some = false;
-        for (k, &limit) in wait.limits.iter().enumerate() {
-            let counter = 1 << k;
+        let mut counters = wait.counters;
+        while counters != 0 {
+            let k = counters.trailing_zeros() as usize;
+            let (counter, limit) = (1 << k, wait.limits[k]);
+            counters &= !counter;
             // So few cannot be too many.
-            if wait.counters & counter == 0 || self.in_flight.len() <= limit.into() {
+            if self.in_flight.len() <= limit.into() {
+                continue;
+            }
+            if limit == 0 {
+                for item in self.in_flight.iter_mut().filter(|i| i.counters & counter != 0) {
+                    item.counters &= !counter;
+                    item.needs &= !counter;
+                    some = true;
+                }
                 continue;
             }
             // The adversary picks which of the unordered ones remain, so only zero guarantees those; an ordered one is
@@ -377,10 +393,10 @@ impl Waits {
             left.iter_mut().for_each(|left| *left = left.saturating_sub(limit.into()));
             for item in self.in_flight.iter_mut().filter(|i| i.counters & counter != 0) {
                 let left = &mut left[usize::from(item.order % ORDERS)];
-                if limit != 0 && (item.unordered || *left == 0) {
+                if item.unordered || *left == 0 {
                     continue;
                 }
-                *left = left.saturating_sub(1);
+                *left -= 1;
                 item.counters &= !counter;
                 item.needs &= !counter;
                 some = true;
@@ -389,6 +405,7 @@ impl Waits {
         if some {
             self.retire();
         }
+        some
     }
 }
 

@@ -11,6 +11,7 @@
 //! others ([`coexecution`]).
 
 mod coexecution;
+mod concern;
 mod forwarding;
 mod matrix;
 mod opcode;
@@ -24,6 +25,8 @@ use std::sync::OnceLock;
 
 use crate::{Inst, Mode, OpcodeInfo, Reg, RegRange, RegSet};
 
+pub use self::concern::Firsts;
+use self::concern::{Concerns, bit};
 use self::forwarding::{Forwarding, ForwardingFacts};
 use self::matrix::{MatrixFacts, MatrixHazards};
 use self::opcode::Opcode;
@@ -47,8 +50,11 @@ pub struct Facts {
     forwarding: Option<Box<ForwardingFacts>>,
     /// Wait states that it takes itself.
     length: u32,
-    /// All there is to it is that time goes by, as long as no matrix instruction is under way.
-    quiet: bool,
+    /// What must not have been done lately for its marks not to matter, and what is over behind it.
+    minded: Firsts,
+    ended: Firsts,
+    /// As [`Facts::concerns`]; known once its block is.
+    concerns: Option<Firsts>,
 }
 
 /// The rules of one processor in one wave size.
@@ -56,6 +62,7 @@ struct Here {
     rules: Vec<&'static Rule>,
     firsts: Vec<First>,
     asked: Marks,
+    concerns: Concerns,
     opcodes: Box<[OnceLock<Opcode>]>,
 }
 
@@ -65,8 +72,10 @@ impl Here {
         ALL[mode.index()].get_or_init(|| {
             let rules: Vec<&Rule> = RULES.iter().filter(|rule| (rule.on)(mode.target(), mode.wave())).collect();
             let wanted = |first: &First| rules.iter().any(|rule| rule.first == *first);
+            let firsts: Vec<First> = First::ALL.into_iter().filter(wanted).collect();
             Here {
-                firsts: First::ALL.into_iter().filter(wanted).collect(),
+                concerns: Concerns::of(&firsts, &rules),
+                firsts,
                 asked: rules.iter().fold(Marks::empty(), |marks, rule| marks | rule.since | rule.ends),
                 rules,
                 opcodes: mode.opcodes().iter().map(|_| OnceLock::new()).collect(),
@@ -91,7 +100,9 @@ impl Facts {
             scalars: None,
             forwarding: None,
             length: 1,
-            quiet: true,
+            minded: 0,
+            ended: 0,
+            concerns: Some(0),
         }
     }
 
@@ -103,25 +114,28 @@ impl Facts {
         let needs =
             opcode.rules.iter().flat_map(|&rule| view.second(rule.second).into_iter().map(move |reg| (rule, reg)));
         let length = if view.base == "s_nop" { inst.field(crate::Field::Simm16).unwrap_or(0) % 16 + 1 } else { 1 };
+        // What no rule here asks for need not be noted.
+        let marks = view.marks(here.asked);
         Facts {
             makes: makes.collect(),
             needs: needs.collect(),
-            // What no rule here asks for need not be noted.
-            marks: view.marks(here.asked),
+            marks,
             vector: view.is_vector(),
             transcendental: view.is_transcendental(),
             matrix: MatrixFacts::of(inst),
             scalars: ScalarFacts::of(&view).map(Box::new),
             forwarding: ForwardingFacts::of(&view).map(Box::new),
             length,
-            quiet: false,
+            minded: if marks.is_empty() { 0 } else { here.concerns.minding(marks) },
+            ended: if marks.is_empty() { 0 } else { here.concerns.ended(marks) },
+            concerns: None,
         }
     }
 
-    /// Whether all there is to it is that time goes by, as long as no matrix instruction is under way; known once its
-    /// block is.
-    pub fn is_quiet(&self) -> bool {
-        self.quiet
+    /// What must not have been done lately for all there is to it to be that time goes by, as long as no matrix instruction
+    /// is under way ([`Hazards::is_calm`]). `None`: there is more to it anyway, or its block is not known.
+    pub fn concerns(&self) -> Option<Firsts> {
+        self.concerns
     }
 
     /// It neither needs a distance from another instruction nor asks for one.
@@ -134,8 +148,9 @@ impl Facts {
     }
 
     fn settle(&mut self) {
-        let pairs = !self.makes.is_empty() || !self.needs.is_empty() || !self.marks.is_empty();
-        self.quiet = !pairs && !self.matrix.holds() && self.scalars.is_none() && self.forwarding.is_none();
+        let does = !self.makes.is_empty() || self.matrix.holds() || self.scalars.is_some() || self.forwarding.is_some();
+        let needs = self.needs.iter().fold(self.minded, |all, (rule, _)| all | bit(rule.first));
+        self.concerns = (!does).then_some(needs);
     }
 
     /// The scalars that it leaves marked as read by a vector instruction, where the processor has such marks.
@@ -226,6 +241,8 @@ pub struct Hazards {
     stamps: Stamps,
     /// Up to when anything may have been done.
     elsewhere: Option<Stamp>,
+    /// What was done since the wave began that a rule may still ask about.
+    done: Firsts,
     /// When an instruction last had each mark.
     marked: [u64; Marks::all().bits().count_ones() as usize],
     matrix: MatrixHazards,
@@ -246,6 +263,7 @@ impl Default for Hazards {
             transcendentals: 0,
             stamps: Stamps::Dense([const { None }; First::ALL.len()]),
             elsewhere: None,
+            done: 0,
             marked: [0; Marks::all().bits().count_ones() as usize],
             matrix: MatrixHazards::default(),
             scalars: Scalars::default(),
@@ -268,6 +286,7 @@ impl Hazards {
         self.now += LONG_AGO;
         self.began = self.now;
         self.elsewhere = None;
+        self.done = 0;
         self.matrix.restart();
         self.scalars.restart();
         self.forwarding.restart();
@@ -299,6 +318,7 @@ impl Hazards {
     pub fn assume_anything(&mut self, mode: Mode) {
         let Hazards { now, vectors, transcendentals, .. } = *self;
         self.elsewhere = Some(Stamp { at: now - 1, pc: ELSEWHERE, vectors, transcendentals });
+        self.done = Firsts::MAX;
         self.matrix.assume_anything(mode.target(), now - 1);
         self.forwarding.assume_anything(mode);
     }
@@ -314,13 +334,13 @@ impl Hazards {
         self.matrix.held()
     }
 
-    /// Whether no matrix instruction is under way.
+    /// Whether no matrix instruction is under way, and none of these things was done that a rule may still ask about.
     #[inline(always)]
-    pub fn is_idle(&self) -> bool {
-        self.matrix.is_idle()
+    pub fn is_calm(&self, concerns: Firsts) -> bool {
+        self.done & concerns == 0 && self.matrix.is_idle()
     }
 
-    /// Passes over an instruction that [`Facts::is_quiet`], while [`Hazards::is_idle`].
+    /// Passes over an instruction while [`Hazards::is_calm`] for what it [`Facts::concerns`].
     #[inline(always)]
     pub fn pass(&mut self, steps: Steps) {
         self.now += u64::from(steps.length);
@@ -331,17 +351,16 @@ impl Hazards {
     /// Checks one instruction, at `pc`, and notes what it does. Everything that is missing before it goes to `report`.
     #[inline(always)]
     pub fn check(&mut self, facts: &Facts, pc: u64, report: impl FnMut(Missing)) {
-        if facts.quiet && self.is_idle() {
-            self.pass(facts.steps());
-        } else {
-            self.look(facts, pc, report);
+        match facts.concerns {
+            Some(concerns) if self.is_calm(concerns) => self.pass(facts.steps()),
+            _ => self.look(facts, pc, report),
         }
     }
 
     /// Notes what one instruction does, as [`Hazards::check`] without a place; what is missing before it is not asked.
     #[inline]
     pub fn step(&mut self, facts: &Facts) {
-        if facts.quiet && self.is_idle() {
+        if facts.concerns.is_some_and(|concerns| self.is_calm(concerns)) {
             return self.pass(facts.steps());
         }
         // These two note what they check.
@@ -355,11 +374,16 @@ impl Hazards {
     }
 
     fn look(&mut self, facts: &Facts, pc: u64, mut report: impl FnMut(Missing)) {
-        let worst = facts.needs.iter().filter_map(|&(rule, reg)| self.missing(rule, reg)).max_by_key(|&(much, _)| much);
-        worst.into_iter().for_each(|(_, missing)| report(missing));
-        self.unseen(facts).into_iter().for_each(&mut report);
-        self.matrix.missing(&facts.matrix, self.now).into_iter().for_each(&mut report);
-        self.matrix.unseen(&facts.matrix, self.now).into_iter().for_each(&mut report);
+        if !facts.needs.is_empty() {
+            let missing = |&(rule, reg): &(&'static Rule, Reg)| self.missing(rule, reg);
+            let worst = facts.needs.iter().filter_map(missing).max_by_key(|&(much, _)| much);
+            worst.into_iter().for_each(|(_, missing)| report(missing));
+            self.unseen(facts).into_iter().for_each(&mut report);
+        }
+        if !self.matrix.is_idle() {
+            self.matrix.missing(&facts.matrix, self.now).into_iter().for_each(&mut report);
+            self.matrix.unseen(&facts.matrix, self.now).into_iter().for_each(&mut report);
+        }
         if let Some(scalars) = &facts.scalars {
             self.scalars.check(scalars, pc).into_iter().for_each(&mut report);
         }
@@ -459,6 +483,9 @@ impl Hazards {
     /// How much of the distance is missing, if any.
     #[inline]
     fn missing(&self, rule: &'static Rule, reg: Reg) -> Option<(u64, Missing)> {
+        if self.done & bit(rule.first) == 0 {
+            return None;
+        }
         let stamp = self.stamps.get(rule.first, reg)?;
         if stamp.at < self.began { None } else { self.behind(rule, reg, stamp) }
     }
@@ -498,12 +525,10 @@ impl Hazards {
     }
 
     fn mark(&mut self, marks: Marks) {
-        if !marks.is_empty() {
-            for (k, at) in self.marked.iter_mut().enumerate() {
-                if marks.bits() >> k & 1 != 0 {
-                    *at = self.now;
-                }
-            }
+        let mut left = marks.bits();
+        while left != 0 {
+            self.marked[left.trailing_zeros() as usize] = self.now;
+            left &= left - 1;
         }
     }
 
@@ -512,11 +537,15 @@ impl Hazards {
         self.vectors += u32::from(facts.vector);
         self.transcendentals += u32::from(facts.transcendental);
         let stamp = Stamp { at: self.now, pc, vectors: self.vectors, transcendentals: self.transcendentals };
+        self.done &= !facts.ended;
         for &(first, reg) in &facts.makes {
             self.stamps.set(first, reg, stamp);
+            self.done |= bit(first);
         }
         self.mark(facts.marks);
-        self.matrix.note(&facts.matrix, self.now, pc);
+        if !self.matrix.is_idle() || facts.matrix.holds() {
+            self.matrix.note(&facts.matrix, self.now, pc);
+        }
         self.now += u64::from(facts.length);
     }
 }

@@ -111,6 +111,8 @@ pub struct Watched {
     pub(super) backings: usize,
     /// Some wave has, by an access that is not atomic.
     pub(super) has_stored: bool,
+    /// Some wave has looked at what another one told.
+    pub(super) has_looked: bool,
     /// Room for what an access touches.
     pub(super) touched: Vec<Run>,
 }
@@ -128,6 +130,7 @@ impl Watched {
             version: 0,
             backings: 0,
             has_stored: false,
+            has_looked: false,
             touched: Vec::new(),
         }
     }
@@ -137,7 +140,7 @@ impl Watched {
         (self.first, self.cluster) = (self.races.first_wave(group), cluster);
         self.waves.iter_mut().for_each(|own| own.begin_again(&self.races.nothing));
         self.acquired.clear();
-        (self.version, self.backings, self.has_stored) = (0, 0, false);
+        (self.version, self.backings, self.has_stored, self.has_looked) = (0, 0, false, false);
     }
 
     /// As [`Passage::enter`].
@@ -298,10 +301,12 @@ impl Watched {
         let invalidates = self.races.within.invalidates;
         let own = &mut self.waves[usize::from(wave)];
         if invalidates && caches & INNER != 0 {
-            own.fresh = order.clock(wave).into();
+            own.fresh.copy_from_slice(order.clock(wave));
         }
         own.looks.note_invalidation(order.clock(wave), caches);
-        if let Some(known) = self.learned_from_mates(wave) {
+        if self.has_looked
+            && let Some(known) = self.learned_from_mates(wave)
+        {
             self.note(order, wave, known);
         }
         let own = &mut self.waves[usize::from(wave)];

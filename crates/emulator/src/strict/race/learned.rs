@@ -93,6 +93,7 @@ impl Watched {
         let looks = &mut self.waves[usize::from(wave)].looks;
         if state != (None, 0) && looks.last.insert(word, state) != Some(state) {
             looks.all.push(Look { seq, stream, store, chain });
+            self.has_looked = true;
         }
     }
 
