@@ -1,0 +1,216 @@
+//! The micro-ops of strict mode, one before each instruction.
+
+use std::ops::DerefMut;
+
+use luthier_isa::hazard::{Firsts, Steps};
+use luthier_isa::{Flags, Format, Inst};
+
+use super::{Checked, Looks, engine, within};
+use crate::op::{Flow, Handler, Op};
+use crate::registers::scalar;
+use crate::report::FindingKind;
+use crate::wave::Wave;
+
+/// Bits of `sdst` of the micro-ops here: the instruction begins its block; it is a VALU instruction; a transcendental one.
+const OPENS: u8 = 1;
+const VECTOR: u8 = 2;
+const TRANSCENDENTAL: u8 = 4;
+/// Something of its registers is to be looked at.
+const FRESH: u8 = 8;
+
+/// Sets up the micro-ops that come before the instructions of a block, each given with what it is to check.
+pub fn set_up<'a>(
+    checked: &mut [impl DerefMut<Target = Checked>],
+    ops: impl Iterator<Item = &'a mut Op>,
+    looks: Looks,
+) {
+    within::prune(checked, looks.contains(Looks::MEMORY));
+    for checked in checked.iter_mut() {
+        if !looks.contains(Looks::VALUES) {
+            checked.quick = None;
+        }
+        if !looks.contains(Looks::PENDING) {
+            checked.fresh.clear();
+        }
+    }
+    for (number, (checked, op)) in checked.iter().zip(ops).enumerate() {
+        let steps = checked.hazards.steps();
+        let bit = |is: bool, bit: u8| if is { bit } else { 0 };
+        let has_fresh =
+            !checked.fresh.is_empty() || checked.quick.as_ref().is_some_and(|quick| !quick.fresh.is_empty());
+        let plain = is_plain(checked, looks) && (checked.quick.is_some() || !looks.contains(Looks::VALUES));
+        let concerns = if looks.contains(Looks::HAZARDS) { checked.hazards.concerns() } else { Some(0) };
+        op.run = match concerns {
+            Some(_) if plain && !looks.at_all() => mark as Handler,
+            Some(_) if plain => light,
+            Some(_) if only_waits(checked, looks) => wait,
+            _ => before,
+        };
+        let concerns = concerns.unwrap_or(0);
+        (op.src[0], op.src[1]) = (concerns as u16, (concerns >> 16) as u16);
+        op.imm = std::ptr::from_ref::<Checked>(&**checked) as u64;
+        op.imm2 = checked.pc;
+        op.dst = steps.length.into();
+        op.sdst = bit(number == 0, OPENS)
+            | bit(steps.vector, VECTOR)
+            | bit(steps.transcendental, TRANSCENDENTAL)
+            | bit(has_fresh, FRESH);
+    }
+}
+
+/// Whether an instruction waits for what is in flight, and has nothing to do with registers.
+fn only_waits(checked: &Checked, looks: Looks) -> bool {
+    let no_values = !looks.contains(Looks::VALUES) || checked.quick.as_ref().is_some_and(|quick| quick.all.is_empty());
+    checked.wait.is_some()
+        && no_values
+        && checked.touched.is_empty()
+        && checked.cache.is_none()
+        && checked.unallocated.is_none()
+}
+
+/// Whether nothing but an instruction's registers and neighbours may matter to the findings that are wanted.
+fn is_plain(checked: &Checked, looks: Looks) -> bool {
+    let waits = looks.contains(Looks::WAITS) && (checked.wait.is_some() || checked.counters != 0);
+    let caches = looks.contains(Looks::RACES) && checked.cache.is_some();
+    !waits && !caches && checked.unallocated.is_none()
+}
+
+/// Whether strict mode has nothing to do before an instruction: it computes, branches or waits, and neither what it works
+/// with nor where it is matters to the findings that are wanted.
+pub fn has_nothing_to_do(inst: &Inst, checked: &Checked, looks: Looks) -> bool {
+    let flags = inst.info().flags;
+    let is_silent = match inst.info().format {
+        Format::Sop2 | Format::Sopc => true,
+        Format::Sop1 | Format::Sopk => flags.contains(Flags::SALU) && !flags.contains(Flags::BARRIER),
+        Format::Sopp => flags.intersects(Flags::BRANCH | Flags::COND_BRANCH | Flags::WAIT),
+        _ => checked.hazards.steps().vector,
+    };
+    is_silent && !looks.at_all() && is_plain(checked, looks)
+}
+
+/// What a micro-op is to check.
+///
+/// # Safety
+/// [`set_up`] has made the op, and the block that it is in is there.
+#[inline(always)]
+unsafe fn checked_of(op: &Op) -> &Checked {
+    // SAFETY: the block holds the probe with the `Checked` too, and neither moves nor drops it while the op can run.
+    unsafe { &*(op.imm as *const Checked) }
+}
+
+/// Before an instruction with nothing to check, about which its own handler may have something to say.
+fn mark(w: &mut Wave, op: &Op) -> Flow {
+    if let Some(strict) = &mut w.strict {
+        strict.log.pc = op.imm2;
+        strict.access = 0;
+    }
+    Flow::Next
+}
+
+/// What must not have been done lately for an instruction to be passed over.
+#[inline(always)]
+fn concerns_of(op: &Op) -> Firsts {
+    Firsts::from(op.src[0]) | Firsts::from(op.src[1]) << 16
+}
+
+/// Before an instruction that only waits.
+fn wait(w: &mut Wave, op: &Op) -> Flow {
+    let Some(strict) = &mut w.strict else { return Flow::Next };
+    if !strict.hazards.is_calm(concerns_of(op)) {
+        return before(w, op);
+    }
+    // SAFETY: `set_up` has made this op.
+    let checked = unsafe { checked_of(op) };
+    strict.clean |= op.sdst & OPENS != 0;
+    strict.log.pc = op.imm2;
+    strict.access = 0;
+    strict.hazards.pass(steps_of(op));
+    if checked.wait.as_ref().is_some_and(|wait| strict.waits.wait(wait)) {
+        strict.settle();
+    }
+    if strict.waits.has_done() {
+        strict.note_done();
+    }
+    if strict.landings.is_due() { engine::land(w) } else { Flow::Next }
+}
+
+/// How an instruction moves a wave's clocks on.
+#[inline(always)]
+fn steps_of(op: &Op) -> Steps {
+    let (vector, transcendental) = (op.sdst & VECTOR != 0, op.sdst & TRANSCENDENTAL != 0);
+    Steps { length: op.dst as u8, vector, transcendental }
+}
+
+/// Before an instruction that mostly has nothing to check.
+fn light(w: &mut Wave, op: &Op) -> Flow {
+    let (exec, all) = (w.exec(), w.all_lanes());
+    let Some(strict) = &mut w.strict else { return Flow::Next };
+    strict.clean |= op.sdst & OPENS != 0;
+    if !strict.clean || !strict.hazards.is_calm(concerns_of(op)) {
+        return before(w, op);
+    }
+    if op.sdst & FRESH != 0 {
+        // SAFETY: `set_up` has made this op.
+        let checked = unsafe { checked_of(op) };
+        let quick = checked.quick.as_ref();
+        if !strict.waits.are_free(&checked.fresh)
+            || quick.is_some_and(|quick| !strict.shadow.passes(quick, true, exec, all))
+        {
+            return before(w, op);
+        }
+    }
+    strict.log.pc = op.imm2;
+    strict.access = 0;
+    strict.hazards.pass(steps_of(op));
+    Flow::Next
+}
+
+/// The micro-op before an instruction.
+fn before(w: &mut Wave, op: &Op) -> Flow {
+    // SAFETY: `set_up` has made this op.
+    let checked = unsafe { checked_of(op) };
+    let (exec, all) = (w.exec(), w.all_lanes());
+    let Some(strict) = &mut w.strict else { return Flow::Next };
+    strict.log.pc = op.imm2;
+    strict.access = 0;
+    strict.scope = (checked.scope, checked.marked);
+    let cache = checked.cache.filter(|_| strict.looks.contains(Looks::RACES));
+    if let Some(control) = cache {
+        strict.invalidate_caches(control);
+    }
+    if let Some(message) = &checked.unallocated {
+        strict.log.report(FindingKind::Unallocated, None, None, message.clone());
+    }
+    let clean = strict.clean | (op.sdst & OPENS != 0);
+    let mut free = true;
+    if strict.looks.contains(Looks::WAITS) {
+        free = strict.waits.check(checked, clean, w.s[usize::from(scalar::M0)], &mut strict.log);
+        free |= !strict.looks.contains(Looks::PENDING);
+        strict.settle();
+        if strict.waits.has_done() {
+            strict.note_done();
+        }
+        if let Some(control) = cache {
+            strict.write_caches_back(control);
+        }
+    }
+    let (wave, log) = (strict.wave, &mut strict.log);
+    let pc = log.pc;
+    if strict.looks.contains(Looks::HAZARDS) {
+        strict.hazards.check(&checked.hazards, pc, |missing| log.hazard(missing, wave));
+    }
+    let passes = match &checked.quick {
+        _ if !strict.looks.contains(Looks::VALUES) => Some(true),
+        quick => quick.as_ref().map(|quick| strict.shadow.passes(quick, clean, exec, all)),
+    };
+    // Of others nothing is known.
+    let settles = checked.quick.as_ref().is_some_and(|quick| quick.settles());
+    strict.clean = clean && free && !(settles && passes == Some(false));
+    if passes != Some(true)
+        && let Some(mut strict) = w.strict.take()
+    {
+        strict.shadow.check(w, checked, &mut strict.log);
+        w.strict = Some(strict);
+    }
+    if w.strict.as_ref().is_some_and(|strict| strict.landings.is_due()) { engine::land(w) } else { Flow::Next }
+}
