@@ -38,7 +38,7 @@ pub struct Conflict {
     pub relation: Relation,
 }
 
-/// The last writer, and up to two readers of different actors since.
+/// The last writer, and up to two readers of different actors since; without a reader its actor says nothing.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 struct Cell {
     writer: AccessId,
@@ -96,7 +96,7 @@ impl Judge<'_> {
         if harmless && reads {
             self.note_reader(cell);
         } else if harmless {
-            *cell = Cell { writer: self.by.id, ..Cell::default() };
+            *cell = Cell { writer: self.by.id, readers: [0; 2], ..*cell };
         }
         harmless
     }
@@ -134,7 +134,7 @@ impl Judge<'_> {
             }
             let keeps = touch.is_atomic() && self.order.hides(cell.writer, self.by.id);
             let writer = if keeps { cell.writer } else { self.by.id };
-            *cell = Cell { writer, ..Cell::default() };
+            *cell = Cell { writer, readers: [0; 2], ..*cell };
         }
         found
     }
@@ -249,8 +249,6 @@ impl Cells {
             writer.fill(by.id);
             r0.fill(0);
             r1.fill(0);
-            a0.fill(0);
-            a1.fill(0);
             return true;
         }
         note_readers((by.id, by.actor.into()), order.first_unsettled(), [r0, r1], [a0, a1]);

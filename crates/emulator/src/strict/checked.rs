@@ -3,7 +3,7 @@
 use luthier_isa::op::Op as IsaOp;
 use luthier_isa::{Access, Field, Flags, Format, Generation, Inst, Operand, Reg};
 
-use super::counters::{counters, most, order, wait};
+use super::counters::{counters, most, order, room, wait};
 use super::dpp::Dpp;
 use super::dual::halves;
 use super::elements::Elements;
@@ -202,6 +202,8 @@ pub struct Checked {
     pub counters: Counters,
     /// What the processor's counters have room for.
     pub most: Most,
+    /// With fewer operations than this in flight, it is issued at once.
+    pub room: u8,
     pub unordered: bool,
     /// What it loads goes to scalars.
     pub is_scalar_memory: bool,
@@ -385,6 +387,7 @@ impl Checked {
             }
             _ => {}
         }
+        let most = most(info.mode.target().generation());
         let by_half = matches!(info.mode.target().generation(), Generation::Gfx11 | Generation::Gfx12);
         let mut checked = Checked {
             pc,
@@ -402,7 +405,8 @@ impl Checked {
             rule,
             loaded,
             counters,
-            most: most(info.mode.target().generation()),
+            room: room(counters, &most),
+            most,
             // Global wave sync is served by another unit than LDS.
             unordered: flag(Flags::SMEM) || info.op().is_gws(),
             is_scalar_memory: flag(Flags::SMEM),
@@ -442,6 +446,7 @@ impl Checked {
             loaded: Loaded::default(),
             counters: 0,
             most: Most::default(),
+            room: u8::MAX,
             unordered: false,
             is_scalar_memory: false,
             order: 0,

@@ -34,6 +34,12 @@ pub fn most(generation: Generation) -> Most {
     })
 }
 
+/// With fewer operations than this in flight none of these counters can be full.
+pub fn room(counters: Counters, most: &Most) -> u8 {
+    let raised = most.iter().enumerate().filter(|(k, most)| counters >> k & 1 != 0 && **most > 1);
+    raised.map(|(_, &most)| most).min().unwrap_or(u8::MAX)
+}
+
 /// The order of completion among what one counter counts.
 pub fn order(inst: &Inst) -> u8 {
     if counted(inst).any(|one| one.kind == Kind::AsyncStore) { OWN_ORDER } else { 0 }

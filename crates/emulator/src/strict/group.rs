@@ -155,7 +155,9 @@ impl Group {
 
     pub fn finish(&mut self, id: AccessId) {
         self.order.finish(id);
-        self.open.retain(|open| open.id != id);
+        if !self.open.is_empty() {
+            self.open.retain(|open| open.id != id);
+        }
     }
 
     pub fn barrier(&mut self) {

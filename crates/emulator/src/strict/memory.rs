@@ -381,30 +381,32 @@ impl Strict {
         if values && stores && self.shadow.undefined_lanes(rows.data, rows.words.into()) & mask != 0 {
             return false;
         }
-        let shared = self.group.clone();
-        let is_watched = {
-            let group = shared.borrow();
-            if values
-                && !stores
-                && !group.is_defined()
-                && !reaches().all(|(first, count)| group.words_defined(first, count))
-            {
-                return false;
+        let mut group = self.group.borrow_mut();
+        if values
+            && !stores
+            && !group.is_defined()
+            && !reaches().all(|(first, count)| group.words_defined(first, count))
+        {
+            return false;
+        }
+        if !stores
+            && group.has_objects()
+            && reaches().any(|(first, count)| group.has_object(4 * first as u32, 4 * count as u32))
+        {
+            return false;
+        }
+        if group.is_watched() && self.looks.contains(Looks::TOUCHES) {
+            if self.access == 0 {
+                self.access = group.begin(self.wave, self.log.pc, false);
+                self.waits.attach(self.access);
             }
-            if !stores && reaches().any(|(first, count)| group.has_object(4 * first as u32, 4 * count as u32)) {
-                return false;
-            }
-            group.is_watched()
-        };
-        if is_watched && self.looks.contains(Looks::TOUCHES) {
             let touch = if stores { Touch::Write } else { Touch::Read };
-            let by = Toucher { id: self.access(false), actor: self.wave, touch };
-            if !shared.borrow_mut().touch_words(by, reaches()) {
+            let by = Toucher { id: self.access, actor: self.wave, touch };
+            if !group.touch_words(by, reaches()) {
                 return false;
             }
         }
-        if values && stores && !shared.borrow().is_defined() {
-            let mut group = shared.borrow_mut();
+        if values && stores && !group.is_defined() {
             reaches().for_each(|(first, count)| group.define_words(first, count));
         }
         true

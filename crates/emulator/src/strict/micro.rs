@@ -5,7 +5,7 @@ use std::ops::DerefMut;
 use luthier_isa::hazard::{Firsts, Steps};
 use luthier_isa::{Flags, Format, Inst};
 
-use super::{Checked, Looks, engine, within};
+use super::{Checked, Looks, Strict, engine, within};
 use crate::op::{Flow, Handler, Op};
 use crate::registers::scalar;
 use crate::report::FindingKind;
@@ -17,6 +17,8 @@ const VECTOR: u8 = 2;
 const TRANSCENDENTAL: u8 = 4;
 /// Something of its registers is to be looked at.
 const FRESH: u8 = 8;
+/// Later instructions may have to stay away from it, or it has to do with more than pairs: whatever was done lately.
+const ACTS: u8 = 16;
 
 /// Sets up the micro-ops that come before the instructions of a block, each given with what it is to check.
 pub fn set_up<'a>(
@@ -40,12 +42,14 @@ pub fn set_up<'a>(
             !checked.fresh.is_empty() || checked.quick.as_ref().is_some_and(|quick| !quick.fresh.is_empty());
         let plain = is_plain(checked, looks) && (checked.quick.is_some() || !looks.contains(Looks::VALUES));
         let concerns = if looks.contains(Looks::HAZARDS) { checked.hazards.concerns() } else { Some(0) };
-        op.run = match concerns {
-            Some(_) if plain && !looks.at_all() => mark as Handler,
-            Some(_) if plain => light,
-            Some(_) if only_waits(checked, looks) => wait,
-            _ => before,
+        op.run = match () {
+            () if plain && !looks.at_all() => mark as Handler,
+            () if plain => light,
+            () if is_bare(checked, looks) => bare,
+            () if only_issues(checked, looks) => issue,
+            () => before,
         };
+        let acts = concerns.is_none();
         let concerns = concerns.unwrap_or(0);
         (op.src[0], op.src[1]) = (concerns as u16, (concerns >> 16) as u16);
         op.imm = std::ptr::from_ref::<Checked>(&**checked) as u64;
@@ -54,18 +58,22 @@ pub fn set_up<'a>(
         op.sdst = bit(number == 0, OPENS)
             | bit(steps.vector, VECTOR)
             | bit(steps.transcendental, TRANSCENDENTAL)
-            | bit(has_fresh, FRESH);
+            | bit(has_fresh, FRESH)
+            | bit(acts, ACTS);
     }
 }
 
-/// Whether an instruction waits for what is in flight, and has nothing to do with registers.
-fn only_waits(checked: &Checked, looks: Looks) -> bool {
+/// Whether an instruction waits for what is in flight, or sees to caches, and has nothing to do with registers.
+fn is_bare(checked: &Checked, looks: Looks) -> bool {
     let no_values = !looks.contains(Looks::VALUES) || checked.quick.as_ref().is_some_and(|quick| quick.all.is_empty());
-    checked.wait.is_some()
-        && no_values
-        && checked.touched.is_empty()
-        && checked.cache.is_none()
-        && checked.unallocated.is_none()
+    no_values && checked.touched.is_empty() && checked.counters == 0 && checked.unallocated.is_none()
+}
+
+/// Whether an instruction is counted by what waits go by, and does nothing else out of the ordinary.
+fn only_issues(checked: &Checked, looks: Looks) -> bool {
+    let is_quick = checked.quick.is_some() || !looks.contains(Looks::VALUES);
+    let is_counted = looks.contains(Looks::WAITS) && checked.counters != 0 && checked.wait.is_none();
+    is_quick && is_counted && checked.cache.is_none() && checked.unallocated.is_none()
 }
 
 /// Whether nothing but an instruction's registers and neighbours may matter to the findings that are wanted.
@@ -113,27 +121,6 @@ fn concerns_of(op: &Op) -> Firsts {
     Firsts::from(op.src[0]) | Firsts::from(op.src[1]) << 16
 }
 
-/// Before an instruction that only waits.
-fn wait(w: &mut Wave, op: &Op) -> Flow {
-    let Some(strict) = &mut w.strict else { return Flow::Next };
-    if !strict.hazards.is_calm(concerns_of(op)) {
-        return before(w, op);
-    }
-    // SAFETY: `set_up` has made this op.
-    let checked = unsafe { checked_of(op) };
-    strict.clean |= op.sdst & OPENS != 0;
-    strict.log.pc = op.imm2;
-    strict.access = 0;
-    strict.hazards.pass(steps_of(op));
-    if checked.wait.as_ref().is_some_and(|wait| strict.waits.wait(wait)) {
-        strict.settle();
-    }
-    if strict.waits.has_done() {
-        strict.note_done();
-    }
-    if strict.landings.is_due() { engine::land(w) } else { Flow::Next }
-}
-
 /// How an instruction moves a wave's clocks on.
 #[inline(always)]
 fn steps_of(op: &Op) -> Steps {
@@ -141,28 +128,104 @@ fn steps_of(op: &Op) -> Steps {
     Steps { length: op.dst as u8, vector, transcendental }
 }
 
+/// Before an instruction that only waits, or sees to caches.
+fn bare(w: &mut Wave, op: &Op) -> Flow {
+    let Some(strict) = &mut w.strict else { return Flow::Next };
+    // SAFETY: `set_up` has made this op.
+    let checked = unsafe { checked_of(op) };
+    strict.be_before(op);
+    let cache = checked.cache.filter(|_| strict.looks.contains(Looks::RACES));
+    if let Some(control) = cache {
+        strict.invalidate_caches(control);
+    }
+    if strict.looks.contains(Looks::WAITS) {
+        if checked.wait.as_ref().is_some_and(|wait| strict.waits.wait(wait)) {
+            strict.settle();
+        }
+        if strict.waits.has_done() {
+            strict.note_done();
+        }
+        if let Some(control) = cache {
+            strict.write_caches_back(control);
+        }
+    }
+    strict.move_on(op);
+    if strict.landings.is_due() { engine::land(w) } else { Flow::Next }
+}
+
+/// Before an instruction that is counted, with nothing else out of the ordinary.
+fn issue(w: &mut Wave, op: &Op) -> Flow {
+    let (exec, all) = (w.exec(), w.all_lanes());
+    let Some(strict) = &mut w.strict else { return Flow::Next };
+    // SAFETY: `set_up` has made this op.
+    let checked = unsafe { checked_of(op) };
+    strict.clean |= op.sdst & OPENS != 0;
+    if !strict.clean || !strict.waits.has_room(checked) || !strict.finds_nothing(checked, exec, all) {
+        return before(w, op);
+    }
+    strict.be_before(op);
+    strict.scope = (checked.scope, checked.marked);
+    strict.waits.issue(checked);
+    strict.move_on(op);
+    Flow::Next
+}
+
 /// Before an instruction that mostly has nothing to check.
 fn light(w: &mut Wave, op: &Op) -> Flow {
     let (exec, all) = (w.exec(), w.all_lanes());
     let Some(strict) = &mut w.strict else { return Flow::Next };
     strict.clean |= op.sdst & OPENS != 0;
-    if !strict.clean || !strict.hazards.is_calm(concerns_of(op)) {
+    if !strict.clean {
         return before(w, op);
     }
-    if op.sdst & FRESH != 0 {
-        // SAFETY: `set_up` has made this op.
-        let checked = unsafe { checked_of(op) };
-        let quick = checked.quick.as_ref();
-        if !strict.waits.are_free(&checked.fresh)
-            || quick.is_some_and(|quick| !strict.shadow.passes(quick, true, exec, all))
-        {
-            return before(w, op);
+    // SAFETY: `set_up` has made this op.
+    if op.sdst & FRESH != 0 && !strict.finds_nothing(unsafe { checked_of(op) }, exec, all) {
+        return before(w, op);
+    }
+    strict.be_before(op);
+    strict.move_on(op);
+    Flow::Next
+}
+
+impl Strict {
+    /// The wave is before the instruction of this micro-op.
+    #[inline(always)]
+    fn be_before(&mut self, op: &Op) {
+        self.clean |= op.sdst & OPENS != 0;
+        self.log.pc = op.imm2;
+        self.access = 0;
+    }
+
+    /// Whether an instruction finds its registers defined, and written by no load in flight; if so, what it writes is defined.
+    /// All instructions of the block before it have.
+    #[inline(always)]
+    fn finds_nothing(&mut self, checked: &Checked, exec: u64, all: u64) -> bool {
+        if !self.waits.are_free(&checked.fresh) {
+            return false;
+        }
+        match &checked.quick {
+            Some(quick) => self.shadow.passes(quick, true, exec, all),
+            None => true,
         }
     }
-    strict.log.pc = op.imm2;
-    strict.access = 0;
-    strict.hazards.pass(steps_of(op));
-    Flow::Next
+
+    /// Goes on behind an instruction, as far as hazards are concerned.
+    #[inline(always)]
+    fn move_on(&mut self, op: &Op) {
+        if op.sdst & ACTS == 0 && self.hazards.is_calm(concerns_of(op)) {
+            self.hazards.pass(steps_of(op));
+        } else {
+            self.look(op);
+        }
+    }
+
+    #[inline(never)]
+    fn look(&mut self, op: &Op) {
+        // SAFETY: `set_up` has made this op.
+        let checked = unsafe { checked_of(op) };
+        let (wave, log) = (self.wave, &mut self.log);
+        self.hazards.check(&checked.hazards, op.imm2, |missing| log.hazard(missing, wave));
+    }
 }
 
 /// The micro-op before an instruction.

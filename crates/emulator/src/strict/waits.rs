@@ -153,7 +153,9 @@ impl Waits {
         }
         if inst.counters != 0 {
             // It reads its registers once it is issued.
-            self.make_room(inst.counters, &inst.most);
+            if !self.has_room(inst) {
+                self.make_room(inst.counters, &inst.most);
+            }
         }
         let free = match clean {
             true => self.are_free(&inst.fresh),
@@ -163,31 +165,43 @@ impl Waits {
             self.check_pending(inst, m0, log);
         }
         if inst.counters != 0 {
-            let loaded = inst.loaded;
-            loaded.units().for_each(|unit| self.pending[unit] = self.pending[unit].saturating_add(1));
-            self.any |= !loaded.is_empty();
-            let (counters, unordered, order, filled) = (inst.counters, inst.unordered, inst.order, inst.filled);
-            let needs = counters;
-            self.in_flight.push_back(InFlight {
-                loaded,
-                filled,
-                counters,
-                needs,
-                unordered,
-                order,
-                access: 0,
-                seq: 0,
-                stream: 0,
-            });
-            if self.in_flight.len() > self.room {
-                self.forget_repeats();
-            }
+            self.issue(inst);
         }
         free
     }
 
-    /// An operation is about to be issued that raises these counters: none of them is full.
+    /// An instruction is issued that is counted.
     #[inline]
+    pub fn issue(&mut self, inst: &Checked) {
+        let loaded = inst.loaded;
+        loaded.units().for_each(|unit| self.pending[unit] = self.pending[unit].saturating_add(1));
+        self.any |= !loaded.is_empty();
+        let (counters, unordered, order, filled) = (inst.counters, inst.unordered, inst.order, inst.filled);
+        let needs = counters;
+        self.in_flight.push_back(InFlight {
+            loaded,
+            filled,
+            counters,
+            needs,
+            unordered,
+            order,
+            access: 0,
+            seq: 0,
+            stream: 0,
+        });
+        if self.in_flight.len() > self.room {
+            self.forget_repeats();
+        }
+    }
+
+    /// Whether none of the counters that an instruction raises can be full.
+    #[inline(always)]
+    pub fn has_room(&self, inst: &Checked) -> bool {
+        self.in_flight.len() < inst.room.into()
+    }
+
+    /// An operation is about to be issued that raises these counters: none of them is full.
+    #[cold]
     fn make_room(&mut self, counters: Counters, most: &Most) {
         for (k, &most) in most.iter().enumerate().filter(|(k, _)| counters >> k & 1 != 0) {
             // A wider scalar load counts twice, says AMD's manual of GCN5; that it is one at least is enough.
