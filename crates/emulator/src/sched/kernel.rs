@@ -18,7 +18,10 @@ impl Worker<'_> {
     #[allow(clippy::vec_box)] // as in `work`
     pub(super) fn run_by_kernel(&mut self, resident: &mut Vec<Box<Workgroup>>) -> Result<(), Trouble> {
         let shared = self.shared;
-        let is_usual = self.turns.are_usual() && !shared.cooperative && shared.watchdog.instructions > FAR;
+        let is_usual = self.turns.are_usual()
+            && !shared.cooperative
+            && shared.strict.is_none()
+            && shared.watchdog.instructions > FAR;
         let Some(mut group) = self.ended.take_if(|_| is_usual) else { return Ok(()) };
         let left = shared.clusters.saturating_sub(shared.next_cluster.load(Relaxed));
         let workgroups = self.program.next_by_kernel(self.outcome.groups, left * group.waves.len() as u64);
