@@ -131,12 +131,12 @@ impl Graph {
 
     /// Whether it reads memory.
     pub fn accesses(&self) -> bool {
-        self.nodes.iter().any(|node| matches!(node, Node::Lds { .. } | Node::Global { .. }))
+        self.nodes.iter().any(|node| node.accesses())
     }
 
-    /// Which nodes some result needs.
+    /// Which nodes some result needs, or are accesses to memory: these may be refused.
     pub fn live(&self) -> Vec<bool> {
-        let mut live = vec![false; self.nodes.len()];
+        let mut live: Vec<bool> = self.nodes.iter().map(|node| node.accesses()).collect();
         for &root in self.rows.values().chain(self.masks.values()) {
             live[root.0 as usize] = true;
         }

@@ -244,6 +244,11 @@ impl Node {
         matches!(self, Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_))
     }
 
+    /// Whether it reads memory.
+    pub fn accesses(self) -> bool {
+        matches!(self, Node::Lds { .. } | Node::Global { .. })
+    }
+
     /// Whether it is numbers of 64 bits.
     pub fn is_double(self) -> bool {
         use Binary::{AddD, DivD, MaxD, MinD, MulD};

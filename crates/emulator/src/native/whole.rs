@@ -48,7 +48,7 @@ pub fn native_whole(ops: &[Op], skip: Option<Skip>, wave64: bool, mode: Mode) ->
     is_one.then(|| Whole { native, zeros: read_first(&phases).into_iter().collect() })
 }
 
-/// Leaves out the results that no later phase reads. An access to memory is made even so: it may be refused.
+/// Leaves out the results that no later phase reads.
 pub fn forget_unread(phases: &mut [Phase]) {
     for number in (0..phases.len()).rev() {
         let (before, later) = phases.split_at_mut(number + 1);
@@ -58,7 +58,7 @@ pub fn forget_unread(phases: &mut [Phase]) {
             code == scalar::EXEC
                 || later.iter().any(|phase| may_read(&phase.what, code) || may_read(&phase.what, code + 1))
         });
-        forget(graph, &read);
+        graph.rows.retain(|row, _| read.contains(row));
     }
 }
 
@@ -81,22 +81,6 @@ fn may_read(what: &What, code: u8) -> bool {
         What::ScalarLoad(load) => is_of(load.base) || load.offset == Some(code),
         What::Branch(_) | What::Skip(..) => is_of(scalar::VCC),
         What::Fence => false,
-    }
-}
-
-fn forget(graph: &mut Graph, read: &BTreeSet<u16>) {
-    let accesses = |graph: &Graph| {
-        let live = graph.live();
-        let is_one = |&at: &usize| live[at] && matches!(graph.nodes[at], Node::Global { .. } | Node::Lds { .. });
-        (0..live.len()).filter(is_one).count()
-    };
-    let unread: Vec<_> = graph.rows.iter().map(|(&row, &value)| (row, value)).collect();
-    for (row, value) in unread.into_iter().filter(|(row, _)| !read.contains(row)) {
-        let before = accesses(graph);
-        graph.rows.remove(&row);
-        if accesses(graph) != before {
-            graph.rows.insert(row, value);
-        }
     }
 }
 

@@ -129,6 +129,7 @@ impl<'a> Body<'a> {
         for at in 0..self.graph.nodes.len() {
             if self.plan.live[at] && !self.graph.nodes[at].is_source() {
                 self.node(at)?;
+                self.release(Value(at as u32));
             }
         }
         self.look_for_nans()?;

@@ -14,6 +14,11 @@ impl Body<'_> {
     /// This use of a value is done.
     pub(super) fn used(&mut self, value: Value) {
         self.uses[value.0 as usize].pop();
+        self.release(value);
+    }
+
+    /// What is used no more needs no place.
+    pub(super) fn release(&mut self, value: Value) {
         if self.uses[value.0 as usize].is_empty() {
             self.masks.give(value);
             let home = std::mem::take(&mut self.homes[value.0 as usize]);

@@ -1,0 +1,123 @@
+"""Kernels that are one piece of code, in launches of so many waves that the device runs them a wave after the other.
+
+Each is compared with NumPy, and what a launch counts with what one counts in which every instruction is looked at.
+"""
+
+from __future__ import annotations
+
+import compiled
+import numpy as np
+import pytest
+
+import luthier as lt
+
+TARGETS = ("gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201", "gfx1250")
+#: Workgroups from which on it is worth while, with room to spare.
+MANY = 1500
+
+SOURCE = """
+KERNEL add(const u32 *a, const u32 *b, u32 *sum, u32 n) {
+    u32 i = global_x();
+    if (i < n) sum[i] = a[i] + b[i];
+}
+KERNEL unguarded(const u32 *a, u32 *out) {
+    u32 i = global_x();
+    out[i] = a[i] * 3;
+}
+// In 2 dimensions, rows `width` long.
+KERNEL places(u32 *out, u32 width, u32 height) {
+    u32 x = global_x(), y = group_y() * __builtin_amdgcn_workgroup_size_y() + local_y();
+    if (x < width && y < height) out[y * width + x] = y << 16 | x;
+}
+// Registers that nothing has written hold zeros, whatever the wave before has left there.
+KERNEL unwritten(u32 *out) {
+    u32 held;
+    asm volatile("v_mov_b32 %0, v40\\n v_mov_b32 v40, 7" : "=&v"(held) :: "v40");
+    out[global_x()] = held;
+}
+// The same of lanes that were off where a register was written: those from 16 to 31.
+KERNEL part(u32 *out) {
+    u32 held, i = local_x();
+    asm volatile(
+        "s_mov_b32 s40, exec_lo\\n s_mov_b32 s41, exec_hi\\n"
+        "s_mov_b32 exec_lo, 0x0000ffff\\n v_mov_b32 v41, 9\\n"
+        "s_mov_b32 exec_lo, s40\\n s_mov_b32 exec_hi, s41\\n"
+        "v_mov_b32 %0, v41\\n v_mov_b32 v41, 5" : "=&v"(held) :: "v41", "s40", "s41");
+    out[global_x()] = held;
+}
+// All waves of a workgroup read its flag before any sets it, as they do side by side.
+KERNEL side_by_side(u32 *flags, u32 *out, u32 n) {
+    u32 group = __builtin_amdgcn_readfirstlane(group_x()), i = global_x();
+    u32 flag = flags[group * 64];
+    if (flag < n) { out[i] = flag; flags[group * 64] = 1; }
+}
+// What it loads is used by nothing.
+KERNEL in_vain(const u32 *a, u32 *out) {
+    u32 i = global_x();
+    const u32 *from = a + i;
+    u32 held;
+    asm volatile(LOAD : "=&v"(held) : "v"(from));
+    out[i] = i;
+}
+"""
+LOADS = {"gfx90a": "global_load_dword", "gfx942": "global_load_dword", "gfx1030": "global_load_dword"}
+
+
+def wait(target: str) -> str:
+    return "s_wait_loadcnt 0" if target in ("gfx1201", "gfx1250") else "s_waitcnt vmcnt(0)"
+
+
+def module(target: str) -> lt.Module:
+    load = f'"{LOADS.get(target, "global_load_b32")} %0, %1, off\\n {wait(target)}"'
+    return lt.Device(target, threads=1).load(compiled.build(f"#define LOAD {load}\n{SOURCE}", target))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_sums_of_a_launch_whose_last_workgroup_is_not_full(target: str) -> None:
+    rng = np.random.default_rng(1)
+    n = MANY * 256 + 100
+    a, b = rng.integers(0, 1 << 32, (2, n), dtype=np.uint32)
+    sums = np.zeros(n + 300, np.uint32)
+    launch = dict(grid=n, block=256, args=[a, b, sums, np.uint32(n - 3)])
+    plain, looked_at = module(target).run("add", **launch), module(target).run("add", strict=True, **launch)
+    np.testing.assert_array_equal(sums[: n - 3], (a + b)[: n - 3])
+    assert not sums[n - 3 :].any()
+    assert (plain.instructions, plain.waves) == (looked_at.instructions, looked_at.waves)
+    assert plain.histogram == looked_at.histogram
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_places_in_two_dimensions(target: str) -> None:
+    width, height = 700, 900
+    out = np.zeros((height, width), np.uint32)
+    module(target).run("places", grid=(width, height), block=(16, 12), args=[out, np.uint32(width), np.uint32(height)])
+    x, y = np.meshgrid(np.arange(width), np.arange(height))
+    np.testing.assert_array_equal(out, y << 16 | x)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("kernel", "on"), [("unwritten", ()), ("part", (*range(16), *range(32, 64)))])
+def test_registers_that_a_wave_has_not_written_hold_zeros(target: str, kernel: str, on) -> None:
+    out = np.full(MANY * 256, 3, np.uint32)
+    module(target).run(kernel, grid=len(out), block=256, args=[out])
+    lanes = 64 if target in ("gfx90a", "gfx942") else 32
+    wanted = np.where(np.isin(np.arange(lanes), on), 9, 0)
+    np.testing.assert_array_equal(out.reshape(-1, lanes), np.broadcast_to(wanted, (len(out) // lanes, lanes)))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_waves_of_a_workgroup_read_side_by_side_what_each_writes(target: str) -> None:
+    flags, out = np.zeros(MANY * 64, np.uint32), np.full(MANY * 256, 3, np.uint32)
+    module(target).run("side_by_side", grid=len(out), block=256, args=[flags, out, np.uint32(5)])
+    assert not out.any()
+    assert (flags.reshape(-1, 64)[:, 0] == 1).all()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("kernel", ["unguarded", "in_vain"])
+def test_an_access_out_of_bounds_names_its_workgroup_wave_and_lane(target: str, kernel: str) -> None:
+    n = (MANY - 1) * 256 + 74
+    a, out = np.arange(n, dtype=np.uint32), np.zeros(MANY * 256, np.uint32)
+    lanes = 64 if target in ("gfx90a", "gfx942") else 32
+    with pytest.raises(lt.DeviceError, match=rf"workgroup \[{MANY - 1}, 0, 0\], wave {74 // lanes}, lane {74 % lanes}"):
+        module(target).run(kernel, grid=len(out), block=256, args=[a, out])
