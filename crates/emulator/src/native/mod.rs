@@ -40,6 +40,8 @@ mod tests;
 mod tests_scalar_loads;
 #[cfg(test)]
 mod tests_signed_offsets;
+#[cfg(test)]
+mod tests_whole;
 mod whole;
 
 use std::ops::Range;

@@ -38,7 +38,7 @@ impl Random {
     pub fn below(&mut self, n: usize) -> usize {
         self.next() as usize % n
     }
-    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+    pub fn of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len())]
     }
     /// A word as operands have it; one in `rare` is a NaN, an infinity, a denormal or a zero.
@@ -79,7 +79,7 @@ pub(super) fn machines() -> Vec<Machine> {
 }
 
 /// Vector operations that have a native form, with what the interpreter does.
-fn operations() -> Vec<(IsaOp, ValuOp)> {
+pub(super) fn operations() -> Vec<(IsaOp, ValuOp)> {
     let has_form = |operation: IsaOp| {
         // Some take no shift but by a constant.
         let src = [rows::CONST + 3; 3];
@@ -95,12 +95,12 @@ fn mask_of(operation: IsaOp, otherwise: u8) -> u8 {
     if comparison(operation).is_some_and(|comparison| comparison.to_exec) { scalar::EXEC } else { otherwise }
 }
 
-const REGISTERS: u16 = 24;
+pub(super) const REGISTERS: u16 = 24;
 /// Those that hold addresses of LDS, and are not written.
-const ADDRESSES: [u16; 4] = [20, 21, 22, 23];
+pub(super) const ADDRESSES: [u16; 4] = [20, 21, 22, 23];
 /// Pairs of them with addresses in device memory, and offsets from a scalar base.
-const PLACES: [u16; 2] = [24, 26];
-const OFFSETS: [u16; 2] = [28, 29];
+pub(super) const PLACES: [u16; 2] = [24, 26];
+pub(super) const OFFSETS: [u16; 2] = [28, 29];
 const HELD: u16 = 30;
 /// The scalar base, and behind it one in the other allocation, and one that may lie within a word.
 const BASE: u8 = 60;
@@ -153,7 +153,7 @@ fn global_access(random: &mut Random, inst: u16) -> Op {
 }
 
 /// Scalar operations that have a native form.
-fn scalar_operations() -> Vec<IsaOp> {
+pub(super) fn scalar_operations() -> Vec<IsaOp> {
     // Some have none but with a constant.
     let has_form = |&&operation: &&IsaOp| {
         let src = [1, crate::scalar::IMM, 0];
@@ -348,7 +348,7 @@ pub(super) fn held(w: &Wave) -> Vec<u32> {
     all
 }
 
-fn run(w: &mut Wave, ops: &[Op]) {
+pub(super) fn run(w: &mut Wave, ops: &[Op]) {
     for op in ops {
         // SAFETY: handlers of this host, on rows that there are.
         assert_eq!(unsafe { (op.run)(w, op) }, Flow::Next);
@@ -356,7 +356,7 @@ fn run(w: &mut Wave, ops: &[Op]) {
 }
 
 /// The same where one is a branch onwards, if there is one.
-fn run_past(w: &mut Wave, ops: &[Op], skip: Option<Skip>) {
+pub(super) fn run_past(w: &mut Wave, ops: &[Op], skip: Option<Skip>) {
     let Some(skip) = skip else { return run(w, ops) };
     run(w, &ops[..skip.at]);
     // SAFETY: as in `run`.
@@ -445,7 +445,7 @@ fn each_operation_computes_what_the_interpreter_does() {
 }
 
 /// Random instructions with these numbers: one in `scalars` is scalar, of the others one in `accesses` accesses memory.
-fn instructions(
+pub(super) fn instructions(
     random: &mut Random,
     (operations, scalar_operations): (&[(IsaOp, ValuOp)], &[IsaOp]),
     (accesses, scalars): (usize, usize),

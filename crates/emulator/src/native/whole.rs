@@ -9,6 +9,7 @@ use luthier_isa::op::Op as IsaOp;
 
 use super::forms::{Source, Space, Store};
 use super::graph::Graph;
+use super::machine::Machine;
 use super::nodes::{Base, Node, Place, Rest};
 use super::phase::{self, Phase, Skip, Terms, What};
 use super::run::Run;
@@ -19,7 +20,7 @@ use crate::registers::scalar;
 
 /// A kernel's code as one run.
 pub struct Whole {
-    native: Native,
+    pub(super) native: Native,
     /// Rows that are to hold zeros when a wave begins, besides those that hold something else.
     pub zeros: Box<[u16]>,
 }
@@ -33,7 +34,10 @@ impl Whole {
 /// That of micro-ops which end in `s_endpgm`, if all others have native forms; `skip`: one is a branch onwards, to the end or to
 /// something before it.
 pub fn native_whole(ops: &[Op], skip: Option<Skip>, wave64: bool, mode: Mode) -> Option<Whole> {
-    let machine = machine()?;
+    whole_on(machine()?, ops, skip, wave64, mode)
+}
+
+pub(super) fn whole_on(machine: Machine, ops: &[Op], skip: Option<Skip>, wave64: bool, mode: Mode) -> Option<Whole> {
     let (last, body) = ops.split_last()?;
     if last.kind != Kind::of(IsaOp::SEndpgm) {
         return None;
