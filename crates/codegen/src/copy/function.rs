@@ -91,7 +91,11 @@ fn attempt<'a>(task: &Task<'a>, spots: &[Spot], renamed: &mut Renamed<'a>) -> Re
     copier.put.renamed = std::mem::take(renamed);
     copier.put.out.chunk.name = format!("{}.instrumented", function.name);
     copier.put.out.chunk.align = if kernel.is_some() { 256 } else { 64 };
-    copier.put.out.chunk.words.reserve(function.size as usize / 2);
+    // Most hooks are a few words long.
+    let words = (function.size as usize / 2).max(function.size as usize / 4 + 3 * spots.len());
+    copier.put.out.chunk.words.reserve(words);
+    copier.put.out.chunk.hooks.reserve(spots.len());
+    copier.put.out.made.reserve(spots.len());
     copier.put.out.chunk.labels.reserve(instrs.len() + spots.len() + 1);
     copier.put.out.chunk.origins.reserve(instrs.len());
     let mut entry = None;
@@ -228,8 +232,11 @@ impl Copier<'_, '_> {
             };
             let (mine, behind) = rest.split_at(rest.iter().take_while(|s| s.instr == i).count());
             rest = behind;
-            let at =
-                |w: Where| mine.iter().filter(move |s| s.at == w).map(|s| s.insertion).collect::<SmallVec<[u32; 4]>>();
+            let at = |w: Where| {
+                let mut insertions: SmallVec<[u32; 4]> = SmallVec::new();
+                mine.iter().filter(|s| s.at == w).for_each(|s| insertions.push(s.insertion));
+                insertions
+            };
             let here = Spotted {
                 address: vaddr,
                 inst: &insts[k],

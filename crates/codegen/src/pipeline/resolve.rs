@@ -37,14 +37,21 @@ pub fn compile(
     let mut wanted: Vec<(usize, Vec<ArgSpec>)> = Vec::new();
     // Many insertions share their arguments; the shape of most depends on nothing else.
     let mut known: HashMap<(usize, *const Arg), u32> = HashMap::new();
+    // The latest of them: mostly the next insertion's too.
+    let mut latest: Option<((usize, *const Arg), u32)> = None;
     let mut template_of = vec![None; plan.insertions.len()];
     let mut refused = Vec::new();
     for spot in spots.iter() {
         let Body::Hook { hook, args } = &plan.insertions[spot.insertion as usize].body else { continue };
-        let plain = !args.iter().any(Arg::depends_on_place);
         let key = (*hook, args.as_ptr());
+        if let Some((_, found)) = latest.filter(|(of, _)| *of == key) {
+            template_of[spot.insertion as usize] = Some(found);
+            continue;
+        }
+        let plain = !args.iter().any(Arg::depends_on_place);
         if let Some(found) = known.get(&key).filter(|_| plain && !args.is_empty()) {
             template_of[spot.insertion as usize] = Some(*found);
+            latest = Some((key, *found));
             continue;
         }
         let inst = program.inst(spot.instr);

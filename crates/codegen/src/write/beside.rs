@@ -126,7 +126,7 @@ fn debug(file: &mut File, object: &CodeObject, new: &Additions) -> Result<(), Wr
         return Ok(());
     }
     let original: &[u8] = object.bytes();
-    for section in File::start(original)?.sections {
+    for section in File::start(original, 0)?.sections {
         if section.name.starts_with(b".debug_") && new.debug.iter().all(|d| d.name.as_bytes() != section.name) {
             let at = file.add_section(section.clone());
             file.append_unloaded(at, section.contents(original));

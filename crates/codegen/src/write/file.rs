@@ -62,8 +62,8 @@ pub struct File {
 }
 
 impl File {
-    /// Keeps the file up to the end of the last loaded byte.
-    pub fn start(original: &[u8]) -> Result<File, WriteError> {
+    /// Keeps the file up to the end of the last loaded byte. `more`: about how many bytes come in addition to the original's.
+    pub fn start(original: &[u8], more: usize) -> Result<File, WriteError> {
         let header = FileHeader64::<LittleEndian>::parse(original)?;
         let phdrs = header.program_headers(ENDIAN, original)?;
         let phdrs: Vec<ProgramHeader> = phdrs.iter().map(|p| ProgramHeader::from_raw(ENDIAN, p)).collect();
@@ -82,7 +82,7 @@ impl File {
         let end = end.max(encoder().file_header_size());
         let kept =
             usize::try_from(end).ok().and_then(|end| original.get(..end)).ok_or(WriteError::OutOfFile { end })?;
-        let mut bytes = Vec::with_capacity(original.len() * 2);
+        let mut bytes = Vec::with_capacity(original.len() + more);
         bytes.extend_from_slice(kept);
         Ok(File { header: FileHeader::from_raw(ENDIAN, header), bytes, phdrs, sections, phoff: 0 })
     }

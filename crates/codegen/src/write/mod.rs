@@ -130,7 +130,10 @@ pub fn start_beside(object: &CodeObject) -> u64 {
 pub fn write(object: &CodeObject, new: &Additions) -> Result<Vec<u8>, WriteError> {
     let original: &[u8] = object.bytes();
     let segments = || {
-        let mut file = File::start(original)?;
+        let more = new.text.len() + new.constants.len() + new.data.len() + new.origin.len() + new.hooks.len();
+        let lines: usize = new.debug.iter().map(|section| section.bytes.len()).sum();
+        // A few symbols, headers and pages to fill up, besides the original's own tables, which grow.
+        let mut file = File::start(original, more + lines + original.len() / 4)?;
         for (vaddr, bytes) in &new.patches {
             file.patch(*vaddr, bytes)?;
         }

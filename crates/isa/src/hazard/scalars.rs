@@ -115,6 +115,12 @@ fn any_read(target: Target, wave: Wave) -> Option<bool> {
     }
 }
 
+/// The scalars of a set, one bit each.
+fn scalars_of(set: &RegSet) -> u128 {
+    let words = set.words();
+    u128::from(words[0]) | u128::from(words[1]) << 64
+}
+
 /// What a wave has read and written lately.
 #[derive(Clone, Default)]
 pub struct Scalars {
@@ -136,8 +142,7 @@ impl Scalars {
 
     /// All have been read but these.
     pub fn assume_read(&mut self, unread: &RegSet) {
-        let unread = unread.iter().filter(|reg| reg.index() < 128);
-        self.read = !unread.fold(0u128, |bits, reg| bits | 1 << reg.index());
+        self.read = !scalars_of(unread);
     }
 
     /// All have been written but these, by either unit, at [`ELSEWHERE`], and no wait has followed, where that matters.
@@ -145,8 +150,7 @@ impl Scalars {
         if !Scalars::matter(mode) {
             return;
         }
-        let unwritten = unwritten.iter().filter(|reg| reg.index() < 128);
-        let written = !unwritten.fold(0u128, |bits, reg| bits | 1 << reg.index());
+        let written = !scalars_of(unwritten);
         let open = self.by_scalar | self.by_vector;
         let writers = self.writers.get_or_insert_with(|| Box::new([ELSEWHERE; 128]));
         (0..128).filter(|n| open >> n & 1 == 0).for_each(|n| writers[n] = ELSEWHERE);
