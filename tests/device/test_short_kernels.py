@@ -1,4 +1,4 @@
-"""Kernels that are one piece of code, in launches of so many waves that the device runs them a wave after the other.
+"""Kernels that are one piece of code, in launches of many waves: a worker of the device runs these one after another.
 
 Each is compared with NumPy, and what a launch counts with what one counts in which every instruction is looked at.
 """
@@ -13,7 +13,7 @@ import luthier as lt
 
 TARGETS = ("gfx90a", "gfx942", "gfx1030", "gfx1100", "gfx1201", "gfx1250")
 #: Workgroups from which on it is worth while, with room to spare.
-MANY = 1500
+MANY = 6000
 
 SOURCE = """
 KERNEL add(const u32 *a, const u32 *b, u32 *sum, u32 n) {
@@ -67,19 +67,20 @@ def wait(target: str) -> str:
     return "s_wait_loadcnt 0" if target in ("gfx1201", "gfx1250") else "s_waitcnt vmcnt(0)"
 
 
-def module(target: str) -> lt.Module:
+def module(target: str, threads: int = 1) -> lt.Module:
     load = f'"{LOADS.get(target, "global_load_b32")} %0, %1, off\\n {wait(target)}"'
-    return lt.Device(target, threads=1).load(compiled.build(f"#define LOAD {load}\n{SOURCE}", target))
+    return lt.Device(target, threads=threads).load(compiled.build(f"#define LOAD {load}\n{SOURCE}", target))
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_sums_of_a_launch_whose_last_workgroup_is_not_full(target: str) -> None:
+@pytest.mark.parametrize("threads", [1, 3])
+def test_sums_of_a_launch_whose_last_workgroup_is_not_full(target: str, threads: int) -> None:
     rng = np.random.default_rng(1)
     n = MANY * 256 + 100
     a, b = rng.integers(0, 1 << 32, (2, n), dtype=np.uint32)
     sums = np.zeros(n + 300, np.uint32)
     launch = dict(grid=n, block=256, args=[a, b, sums, np.uint32(n - 3)])
-    plain, looked_at = module(target).run("add", **launch), module(target).run("add", strict=True, **launch)
+    plain, looked_at = module(target, threads).run("add", **launch), module(target).run("add", strict=True, **launch)
     np.testing.assert_array_equal(sums[: n - 3], (a + b)[: n - 3])
     assert not sums[n - 3 :].any()
     assert (plain.instructions, plain.waves) == (looked_at.instructions, looked_at.waves)

@@ -24,7 +24,6 @@ pub struct Joined {
 impl Joined {
     /// That of a block whose branch, if it is taken, leads to `over`, and else to `through`; none if there is none worth having.
     pub fn of(first: &Block, through: &Arc<Block>, over: &Block, wave64: bool, mode: Mode) -> Option<Joined> {
-        let is_free = |block: &Block| block._probes.is_empty() && block.refusal.is_none();
         if !is_free(first) || !is_free(through) || through.ops.len() > LONGEST || first.ops.is_empty() {
             return None;
         }
@@ -37,6 +36,11 @@ impl Joined {
     pub fn is_followed_by(&self, through: &Arc<Block>) -> bool {
         Arc::ptr_eq(&self.through, through)
     }
+}
+
+/// Whether nothing looks at a block's instructions, and all can be done.
+fn is_free(block: &Block) -> bool {
+    block._probes.is_empty() && block.refusal.is_none()
 }
 
 /// The micro-ops of both, and the branch among them.
@@ -57,7 +61,6 @@ pub struct Kernel {
 impl Kernel {
     /// That of a block at which waves begin; `following`: what its branch leads to if it is not taken, and if it is.
     pub fn of(first: &Block, following: Option<(&Arc<Block>, &Block)>, wave64: bool, mode: Mode) -> Option<Kernel> {
-        let is_free = |block: &Block| block._probes.is_empty() && block.refusal.is_none();
         if !is_free(first) || first.ops.is_empty() {
             return None;
         }

@@ -169,8 +169,8 @@ impl Start {
         }
     }
 
-    /// Puts the ids of a wave's work-items into their rows: that of wave `number`, which has the workgroup's work-items from
-    /// `first` on, of which `active` are on.
+    /// Puts the ids of a wave's work-items into their rows. The wave has this number in its workgroup; its lanes have the
+    /// `active` work-items that begin with `first`.
     #[inline(always)]
     fn put_all_ids(&self, w: &mut Wave, size: [u32; 3], (number, first): (u32, u32), active: usize) {
         let ids = &mut w.rows[usize::from(rows::VGPR)..][..self.used];

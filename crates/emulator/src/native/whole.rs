@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use luthier_isa::op::Op as IsaOp;
 
 use super::forms::{Source, Space, Store};
-use super::graph::Graph;
 use super::machine::Machine;
 use super::nodes::{Base, Node, Place, Rest};
 use super::phase::{self, Phase, Skip, Terms, What};
@@ -120,7 +119,6 @@ fn read_first(phases: &[Phase]) -> BTreeSet<u16> {
             _ => {}
         }
     }
-    let all = |graph: &Graph| graph.rows.keys().copied().collect::<BTreeSet<_>>();
     let changes = phases.iter().any(|phase| match &phase.what {
         What::Scalar(it) => it.widens_exec(),
         What::Lanes(graph) => graph.nodes.iter().any(|node| matches!(node, Node::Crossed { .. } | Node::Readable(_))),
@@ -130,7 +128,7 @@ fn read_first(phases: &[Phase]) -> BTreeSet<u16> {
         // A lane may read what it was not on for when that was written.
         for phase in phases {
             if let What::Lanes(graph) = &phase.what {
-                first.extend(all(graph));
+                first.extend(graph.rows.keys().copied());
             }
         }
     }

@@ -66,8 +66,8 @@ const WORTH: u64 = 5;
 const MOST_ARGUMENTS: i64 = 4096;
 
 impl Program {
-    /// How many workgroups such code is to run, if it is time to look for it: of a worker that has had so many, in a launch that
-    /// has so many waves left.
+    /// How many workgroups a worker runs by such code next; 0 if it is not time to look for it. `workgroups`: those that the
+    /// worker has begun; `waves_left`: the launch's waves that no worker has begun.
     pub fn next_by_kernel(&mut self, workgroups: u64, waves_left: u64) -> u64 {
         let is_time = workgroups.is_multiple_of(BETWEEN_LOOKS.min(self.hot)) && workgroups != 0;
         if !is_time || waves_left < self.hot.saturating_mul(WORTH) {
@@ -142,13 +142,7 @@ impl Program {
         let entry = &mut self.blocks[kernel.at as usize];
         entry.count += 1;
         let done = entry.length;
-        match self.follow(w, cursor, kernel.at, flow, stopped, done) {
-            Ok(next) => {
-                *cursor = Cursor::Block(next);
-                (Stop::Quantum, done)
-            }
-            Err(stopped) => stopped,
-        }
+        self.stop_behind(w, cursor, kernel.at, flow, stopped, done)
     }
 }
 

@@ -223,6 +223,19 @@ impl Program {
                 (at, length + more, stopped)
             }
         };
+        self.stop_behind(w, cursor, at, flow, stopped, done)
+    }
+
+    /// Where a wave stands that goes no further than a block, or why it stops there; and the instructions that it has done.
+    pub(super) fn stop_behind(
+        &mut self,
+        w: &mut Wave,
+        cursor: &mut Cursor,
+        at: u32,
+        flow: Flow,
+        stopped: u16,
+        done: u64,
+    ) -> (Stop, u64) {
         match self.follow(w, cursor, at, flow, stopped, done) {
             Ok(next) => {
                 *cursor = Cursor::Block(next);

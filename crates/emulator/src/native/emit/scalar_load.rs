@@ -110,8 +110,8 @@ unsafe extern "sysv64" fn found(w: *mut Wave, address: u64, bytes: u64) -> *cons
     memory.readable(recent, address, bytes).unwrap_or(std::ptr::null())
 }
 
-/// The words so many bytes behind where R11 leads to, four, two or one at a time: naturally aligned pieces of as many are loaded at once, as the
-/// interpreter does.
+/// Loads the words that begin `at` bytes behind where R11 leads to. The code takes four, two or one at a time, as the interpreter
+/// does.
 fn words(asm: &mut Assembler, load: &WordLoad, at: i32) -> Result<(), TooLarge> {
     let mut done = 0;
     while done < load.words {
