@@ -51,6 +51,14 @@ KERNEL side_by_side(u32 *flags, u32 *out, u32 n) {
     u32 flag = flags[group * 64];
     if (flag < n) { out[i] = flag; flags[group * 64] = 1; }
 }
+// MODE as a wave begins with it, and as it has made it: bits that no arithmetic depends on.
+KERNEL mode(u32 *out) {
+    u32 before, after;
+    asm volatile(
+        "s_getreg_b32 %0, hwreg(1, 24, 3)\\n s_setreg_imm32_b32 hwreg(1, 24, 3), 5\\n"
+        "s_getreg_b32 %1, hwreg(1, 22, 5)" : "=&s"(before), "=&s"(after));
+    out[global_x()] = before << 16 | after;
+}
 // What it loads is used by nothing.
 KERNEL in_vain(const u32 *a, u32 *out) {
     u32 i = global_x();
@@ -104,6 +112,15 @@ def test_registers_that_a_wave_has_not_written_hold_zeros(target: str, kernel: s
     lanes = 64 if target in ("gfx90a", "gfx942") else 32
     wanted = np.where(np.isin(np.arange(lanes), on), 9, 0)
     np.testing.assert_array_equal(out.reshape(-1, lanes), np.broadcast_to(wanted, (len(out) // lanes, lanes)))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_each_wave_begins_with_its_kernels_mode(target: str) -> None:
+    out = np.zeros(MANY * 256, np.uint32)
+    module(target).run("mode", grid=len(out), block=256, args=[out])
+    # Clang sets bit 25 where a kernel of gfx1250 begins.
+    before = 2 if target == "gfx1250" else 0
+    assert (out == before << 16 | 5 << 2).all()
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -25,6 +25,9 @@ impl Round {
 }
 
 impl Mode {
+    /// Bits above these say nothing of arithmetic.
+    pub const ARITHMETIC_BITS: u32 = 24;
+
     /// Rounding of 32-bit results.
     #[inline(always)]
     pub const fn round32(self) -> Round {

@@ -85,6 +85,8 @@ impl Kind {
     pub const GLOBAL_WORDS_SIGNED: Kind = Kind(u16::MAX - 14);
     /// A wait that orders stores before what comes next: [`crate::scalar::wait`].
     pub const FENCE: Kind = Kind(u16::MAX - 10);
+    /// MODE gets the upper bits of VGPR numbers that are in `imm` ([`crate::lower`]).
+    pub const SET_MSB: Kind = Kind(u16::MAX - 15);
     /// The f32 modifiers behind an operation.
     pub const MODIFY32: Kind = Kind(u16::MAX - 9);
     /// DPP, and the end of what it narrows EXEC for: see [`crate::lower`].

@@ -97,8 +97,11 @@ fn nothing(_w: &mut Wave, _op: &Op) -> Flow {
 }
 
 /// MODE's copy of the upper bits of VGPR numbers, which the lowering knows from the code itself.
+pub fn put_msb(w: &mut Wave, bits: u8) {
+    w.mode = Mode(VgprMsb::from_bits(bits).in_mode(w.mode.0));
+}
 fn set_msb(w: &mut Wave, op: &Op) -> Flow {
-    w.mode = Mode(VgprMsb::from_bits(op.imm as u8).in_mode(w.mode.0));
+    put_msb(w, op.imm as u8);
     Flow::Next
 }
 
@@ -186,7 +189,7 @@ impl Builder {
             MsbChange::Keeps => {}
             MsbChange::Sets(msb) => {
                 self.msb = msb;
-                self.push_handler(set_msb, Op { imm: msb.bits().into(), ..Op::NOTHING }, 1);
+                self.push_handler(set_msb, Op { imm: msb.bits().into(), kind: Kind::SET_MSB, ..Op::NOTHING }, 1);
             }
             // What they are does not matter where they are set anew before anything names a VGPR.
             MsbChange::Unknown if self.msb_follows => {}
@@ -321,7 +324,7 @@ fn absent(info: &OpcodeInfo) -> String {
 pub(crate) mod native_tests {
     pub(crate) use super::prepare::dpp_enabled;
     use super::prepare::{AndXor, Extract, Permute, PermuteEight, RestoreExec, Splat, SplatImm};
-    use crate::op::{Op, Semantics, Variants};
+    use crate::op::{Kind, Op, Semantics, Variants};
 
     fn of<S: Semantics>(op: Op) -> Op {
         Op { run: Variants::of::<S>().select(), kind: S::KIND, ..op }
@@ -343,6 +346,9 @@ pub(crate) mod native_tests {
     }
     pub fn permute_eight(op: Op) -> Op {
         of::<PermuteEight>(op)
+    }
+    pub fn set_msb(bits: u8) -> Op {
+        Op { run: super::set_msb, kind: Kind::SET_MSB, imm: bits.into(), ..Op::NOTHING }
     }
     pub fn restore_exec() -> Op {
         of::<RestoreExec>(Op::NOTHING)

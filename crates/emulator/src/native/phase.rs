@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::LONGEST;
-use super::forms::{self, Branch, Scalar, Store};
+use super::forms::{self, Branch, Hardware, Scalar, Store};
 use super::graph::Graph;
 use super::machine::Machine;
 use crate::mem::smem::WordLoad;
@@ -24,6 +24,7 @@ pub enum What {
     Scalar(Scalar),
     /// Words from device memory to scalar registers.
     ScalarLoad(WordLoad),
+    Hardware(Hardware),
     /// Back to the run's beginning, or out of it.
     Branch(Branch),
     /// Onwards to the phase that begins at a micro-op of the run, or behind all, past those in between.
@@ -33,14 +34,16 @@ pub enum What {
 }
 
 impl What {
-    /// What a micro-op is that is all of its instruction.
-    fn of(op: &Op, scatters: bool) -> Option<What> {
+    /// What an instruction's micro-ops are.
+    fn of(ops: &[Op], scatters: bool) -> Option<What> {
+        let [op] = ops else { return forms::hardware(ops).map(What::Hardware) };
         if op.kind == Kind::FENCE {
             return Some(What::Fence);
         }
         let store = || forms::store(op, scatters).map(What::Store);
         let load = || forms::scalar_load(op).map(What::ScalarLoad);
-        forms::scalar_form(op).map(What::Scalar).or_else(load).or_else(store)
+        let hardware = || forms::hardware(ops).map(What::Hardware);
+        forms::scalar_form(op).map(What::Scalar).or_else(load).or_else(store).or_else(hardware)
     }
 }
 
@@ -132,7 +135,7 @@ pub fn next_run(ops: &[Op], start: usize, terms: Terms) -> (usize, Vec<Phase>) {
             at = end;
             break;
         }
-        match What::of(op, terms.scatters).filter(|_| end == at + 1 && !terms.excludes(op)) {
+        match What::of(&ops[at..end], terms.scatters).filter(|_| !terms.excludes(op)) {
             Some(what) => phases.push(Phase { ops: at - start..end - start, what }),
             None => break,
         }

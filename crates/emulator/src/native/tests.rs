@@ -187,6 +187,27 @@ fn scalar_instruction(random: &mut Random, operation: IsaOp, inst: u16) -> Op {
     Op { run, kind, src, sdst, imm, imm2, inst, ..Op::NOTHING }
 }
 
+/// An access to a hardware register that all processors have, and no clock: mostly one that has a native form. Perhaps with what
+/// sets the upper bits of VGPR numbers, as on gfx1250.
+fn hardware_access(random: &mut Random, inst: u16, ops: &mut Vec<Op>) {
+    let of = |id: u64, at: u64, bits: u64| (id | at << 6 | (bits - 1) << 11) as i16 as i64 as u64;
+    let msb = Op { inst, ..lower::native_tests::set_msb(random.next() as u8) };
+    let sdst = random.of(&[7, 20, 44, scalar::VCC]);
+    let (operation, imm) = match random.below(8) {
+        0 => return ops.push(msb),
+        1..4 => (IsaOp::SGetregB32, of(random.of(&[1, 2, 5]), random.below(32) as u64, 1 + random.below(32) as u64)),
+        4 => (IsaOp::SSetregB32, of(1, random.below(4) as u64, 1 + random.below(8) as u64)),
+        _ => (IsaOp::SSetregB32, of(random.of(&[1, 1, 2, 3]), 24 + random.below(5) as u64, 1 + random.below(3) as u64)),
+    };
+    let source = random.of(&[crate::scalar::IMM2, 9, 30, u16::from(scalar::VCC)]);
+    let (run, kind) = (crate::scalar::lookup(operation).expect("a scalar operation"), Kind::of(operation));
+    let op = Op { run, kind, sdst, src: [source, 0, 0], imm, imm2: random.next().into(), inst, ..Op::NOTHING };
+    ops.push(op);
+    if operation == IsaOp::SSetregB32 && random.below(2) == 0 {
+        ops.push(msb);
+    }
+}
+
 /// A load of scalars, mostly with an offset in a register.
 fn scalar_load(random: &mut Random, inst: u16) -> Op {
     let (words, operation) = random.of(&LOADS);
@@ -397,6 +418,7 @@ fn compare_past(
         assert_eq!(ours.s[..], theirs.s[..], "scalars: {machine:?} wave64 {wave64} exec {exec:#x} seed {seed}");
         assert!(held(&ours) == held(&theirs), "memory: {machine:?} wave64 {wave64} exec {exec:#x} seed {seed}");
         assert_eq!(ours.has_stored, theirs.has_stored, "{machine:?} wave64 {wave64} exec {exec:#x} seed {seed}");
+        assert_eq!(ours.mode, theirs.mode, "{machine:?} wave64 {wave64} exec {exec:#x} seed {seed}");
         for row in 0..=HELD {
             let (ours, theirs) = (ours.row(row).0, theirs.row(row).0);
             let lane = (0..64).find(|&lane| ours[lane] != theirs[lane]);
@@ -455,8 +477,11 @@ pub(super) fn instructions(
     for inst in numbers {
         if random.below(scalars) == 0 {
             let operation = random.of(scalar_operations);
-            let is_load = random.below(4) == 0;
-            ops.push(if is_load { scalar_load(random, inst) } else { scalar_instruction(random, operation, inst) });
+            match random.below(16) {
+                0 => hardware_access(random, inst, ops),
+                1..5 => ops.push(scalar_load(random, inst)),
+                _ => ops.push(scalar_instruction(random, operation, inst)),
+            }
         } else if random.below(accesses) == 0 {
             let access = random.of(&[lds_access, global_access]);
             ops.push(access(random, inst));

@@ -83,6 +83,8 @@ fn may_read(what: &What, code: u8) -> bool {
         }
         What::ScalarLoad(load) => is_of(load.base) || load.offset == Some(code),
         What::Branch(_) | What::Skip(..) => is_of(scalar::VCC),
+        // STATUS says whether VCC is zero.
+        What::Hardware(_) => true,
         What::Fence => false,
     }
 }
@@ -100,7 +102,9 @@ fn reads(what: &What) -> BTreeSet<u16> {
             let data = accesses.iter().flat_map(|access| access.data..access.data + words);
             [*address].into_iter().chain(high).chain(data).collect()
         }
-        What::Scalar(_) | What::ScalarLoad(_) | What::Branch(_) | What::Skip(..) | What::Fence => BTreeSet::new(),
+        What::Scalar(_) | What::ScalarLoad(_) | What::Hardware(_) | What::Branch(_) | What::Skip(..) | What::Fence => {
+            BTreeSet::new()
+        }
     }
 }
 

@@ -61,6 +61,18 @@ fn field(simm: u64) -> (u64, u32, u32) {
     (simm & 63, (simm >> 6 & 31) as u32, if size == 32 { !0 } else { (1 << size) - 1 })
 }
 
+/// Whether a field of a hardware register, on whatever processor, may be of MODE, and of what MODE says of arithmetic there.
+pub(crate) fn is_of_arithmetic(simm: u64) -> bool {
+    const MODE: u64 = 1;
+    let (id, offset, _) = field(simm);
+    id == MODE && offset < Mode::ARITHMETIC_BITS
+}
+
+/// Whether a register, on whatever processor, may be a pair of scalar ones.
+pub(crate) fn is_scalars(simm: u64) -> bool {
+    matches!(field(simm).0, 20 | 21)
+}
+
 /// The field of a hardware register that `simm` names; `Err` is the register's id, if there is no such register.
 pub(crate) fn getreg(w: &Wave, simm: u64) -> Result<u32, u64> {
     let (id, offset, mask) = field(simm);

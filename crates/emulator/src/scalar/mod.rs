@@ -55,7 +55,7 @@ pub fn lookup(op: IsaOp) -> Option<Handler> {
 
 pub use control::is_idle;
 pub use fence::{fence, orders, wait};
-pub(crate) use hwreg::{getreg, setreg};
+pub(crate) use hwreg::{getreg, is_of_arithmetic, is_scalars, setreg};
 
 /// A handler from a closure that always goes on to the next micro-op.
 macro_rules! next {

@@ -43,6 +43,7 @@ impl<'a> Again<'a> {
         w.place = Place { workgroup: group.id, wave_in_group: number };
         w.set_scc(false);
         w.has_stored = false;
+        w.mode = start.mode;
         // Not in `Vectors`: to scatter so few takes longer.
         scalars.iter().for_each(|&(code, value)| w.s[usize::from(code)] = value);
         start.numbers.iter().for_each(|&(code, axis)| w.s[usize::from(code)] = group.id[axis]);

@@ -24,9 +24,11 @@ mod convert;
 mod crossing;
 mod frame;
 mod global;
+mod hardware;
 mod lds;
 mod masks;
 mod node;
+mod outside;
 mod pool;
 mod registers;
 mod results;
@@ -91,12 +93,14 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
         What::Lanes(graph) => !graph.places().is_empty(),
         What::Store(store) => store.space != Space::Lds,
         What::ScalarLoad(_) => true,
-        What::Scalar(_) | What::Fence | What::Branch(_) | What::Skip(..) => false,
+        What::Scalar(_) | What::Hardware(_) | What::Fence | What::Branch(_) | What::Skip(..) => false,
     });
     let changes_exec = phases.iter().any(|phase| match &phase.what {
         What::Scalar(it) => it.writes_exec(),
         What::Lanes(graph) => graph.writes_exec(),
-        What::Store(_) | What::ScalarLoad(_) | What::Fence | What::Branch(_) | What::Skip(..) => false,
+        What::Store(_) | What::ScalarLoad(_) | What::Hardware(_) | What::Fence | What::Branch(_) | What::Skip(..) => {
+            false
+        }
     });
     let mut finders = [0; 2];
     for (finder, write) in finders.iter_mut().zip([false, true]).filter(|_| has_places) {
@@ -136,7 +140,7 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
                     skip = Some((branch::skip(&mut asm, *it)?, *to));
                     continue;
                 }
-                What::Lanes(_) | What::Store(_) | What::ScalarLoad(_) => {}
+                What::Lanes(_) | What::Store(_) | What::ScalarLoad(_) | What::Hardware(_) => {}
             }
             let over = asm.jump(Code::Jmp_rel32_64)?;
             let exit = asm.at;
@@ -151,6 +155,10 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
             asm.land(over);
             if let What::ScalarLoad(load) = &phase.what {
                 scalar_load::emit(&mut asm, load, spans[number], frame, exit, finders[0])?;
+                continue;
+            }
+            if let What::Hardware(it) = &phase.what {
+                hardware::emit(&mut asm, it, frame, exit)?;
                 continue;
             }
             if matches!(&phase.what, What::Lanes(graph) if graph.fences) {
@@ -175,7 +183,12 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
                     }
                     .all()?;
                 }
-                What::Scalar(_) | What::ScalarLoad(_) | What::Fence | What::Branch(_) | What::Skip(..) => {}
+                What::Scalar(_)
+                | What::ScalarLoad(_)
+                | What::Hardware(_)
+                | What::Fence
+                | What::Branch(_)
+                | What::Skip(..) => {}
             }
         }
         if let Some((jump, _)) = skip {

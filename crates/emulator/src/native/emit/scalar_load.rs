@@ -3,6 +3,7 @@
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::frame::Frame;
+use super::outside::call;
 use super::span::Span;
 use super::{Assembler, TooLarge};
 use crate::mem::smem::WordLoad;
@@ -79,22 +80,11 @@ fn address(asm: &mut Assembler, load: &WordLoad) -> Result<(), TooLarge> {
 /// Where the wave does not remember the allocation, it does from now on, as where the interpreter loads; R11 leads to the words
 /// then. Leaves if there is none.
 fn look_up(asm: &mut Assembler, frame: Frame, exit: usize) -> Result<(), TooLarge> {
-    let kept = [Register::RSI, Register::RCX].into_iter().zip([frame.kept, frame.kept + 8]);
-    let kept = kept.map(|(register, at)| (register, MemoryOperand::with_base_displ(Register::RSP, at)));
-    for (register, place) in kept.clone() {
-        asm.put(Instruction::with2(Code::Mov_rm64_r64, place, register))?;
-    }
-    let wave = MemoryOperand::with_base_displ(Register::RBX, -Wave::RECENT_AT);
-    asm.put(Instruction::with2(Code::Lea_r64_m, Register::RDI, wave))?;
-    asm.put(Instruction::with2(Code::Mov_r64_rm64, Register::RSI, Register::RAX))?;
-    asm.put(Instruction::with2(Code::Mov_r32_rm32, Register::EDX, Register::EBP))?;
-    asm.put(Ok(Instruction::with(Code::VEX_Vzeroupper)))?;
     let function: unsafe extern "sysv64" fn(*mut Wave, u64, u64) -> *const u8 = found;
-    asm.put(Instruction::with2(Code::Mov_r64_imm64, Register::RAX, function as usize as u64))?;
-    asm.put(Instruction::with1(Code::Call_rm64, Register::RAX))?;
-    for (register, place) in kept {
-        asm.put(Instruction::with2(Code::Mov_r64_rm64, register, place))?;
-    }
+    call(asm, frame, function as usize as u64, |asm| {
+        asm.put(Instruction::with2(Code::Mov_r64_rm64, Register::RSI, Register::RAX))?;
+        asm.put(Instruction::with2(Code::Mov_r32_rm32, Register::EDX, Register::EBP))
+    })?;
     asm.put(Instruction::with2(Code::Mov_r64_rm64, Register::R11, Register::RAX))?;
     asm.put(Instruction::with2(Code::Test_rm64_r64, Register::R11, Register::R11))?;
     asm.put(Instruction::with_branch(Code::Je_rel32_64, exit as u64))

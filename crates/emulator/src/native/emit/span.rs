@@ -2,7 +2,7 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
-use super::super::forms::ScalarForm;
+use super::super::forms::{HardwareAccess, ScalarForm};
 use super::super::{Phase, What};
 use super::frame::{Frame, SPANS};
 use super::{Assembler, TooLarge};
@@ -90,6 +90,7 @@ fn writes(what: &What, base: u8) -> bool {
             overlaps(it.dst, 2) || matches!(it.form, ScalarForm::SaveExec { .. }) && overlaps(scalar::EXEC, 2)
         }
         What::ScalarLoad(load) => overlaps(load.dst, load.words),
+        What::Hardware(it) => matches!(it.access, Some(HardwareAccess::Get { to, .. }) if overlaps(to, 1)),
         What::Store(_) | What::Branch(_) | What::Skip(..) | What::Fence => false,
     }
 }

@@ -6,6 +6,7 @@ mod convert;
 mod crossing;
 mod division;
 mod float;
+mod hardware;
 mod integer;
 mod memory;
 mod operation;
@@ -13,6 +14,7 @@ mod scalar;
 mod scalar_form;
 
 pub use branch::{Branch, branch};
+pub use hardware::{Hardware, HardwareAccess, hardware};
 pub use memory::{Space, Store, scalar_load, store};
 pub use scalar::{Logic, Scalar, ScalarForm, Source, When};
 pub use scalar_form::scalar_form;
