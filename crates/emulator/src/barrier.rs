@@ -352,6 +352,33 @@ impl Barriers {
         Ok(passes || !pauses && self.pass(wave))
     }
 
+    /// A wave signals the workgroup's barrier, and waits for it: whether it passes at once. As [`Barriers::signal`] and
+    /// [`Barriers::wait`], where nothing else is asked of them.
+    #[inline(always)]
+    pub fn meet(&self, wave: u32) -> bool {
+        let view = &self.waves[wave as usize];
+        view.waits.set(Waits::For(WORKGROUP));
+        if self.is_single() {
+            return true;
+        }
+        view.signalled.set(view.signalled.get().wrapping_add(1));
+        self.own.signal();
+        !self.pauses.get() && self.own.pass(&view.own)
+    }
+
+    /// Whether a wave that waits for the workgroup's barrier, having signalled it, would pass.
+    #[inline(always)]
+    pub fn would_pass_own(&self, wave: u32) -> bool {
+        let view = &self.waves[wave as usize];
+        view.waits.get() == Waits::For(WORKGROUP) && view.own.get() != self.own.rounds.get()
+    }
+
+    /// It does.
+    #[inline(always)]
+    pub fn pass_own(&self, wave: u32) {
+        self.own.seen_by(&self.waves[wave as usize].own);
+    }
+
     /// The wave waits at a resource of global wave sync.
     pub fn wait_globally(&self, wave: u32, ticket: Ticket) {
         if let Some(view) = self.waves.get(wave as usize) {

@@ -229,6 +229,11 @@ impl Code {
 }
 
 impl Block {
+    /// Whether nothing looks at its instructions, and all can be done.
+    pub fn is_alone(&self) -> bool {
+        self._probes.is_empty() && self.refusal.is_none()
+    }
+
     /// Whether the code in a host's memory is still what was translated.
     fn is_current(&self, memory: &Memory) -> bool {
         let mut bytes = vec![0; self.bytes.len()];

@@ -24,7 +24,7 @@ pub struct Joined {
 impl Joined {
     /// That of a block whose branch, if it is taken, leads to `over`, and else to `through`; none if there is none worth having.
     pub fn of(first: &Block, through: &Arc<Block>, over: &Block, wave64: bool, mode: Mode) -> Option<Joined> {
-        if !is_free(first) || !is_free(through) || through.ops.len() > LONGEST || first.ops.is_empty() {
+        if !first.is_alone() || !through.is_alone() || through.ops.len() > LONGEST || first.ops.is_empty() {
             return None;
         }
         let (ops, skip) = one_after_the_other(first, through, over);
@@ -36,11 +36,6 @@ impl Joined {
     pub fn is_followed_by(&self, through: &Arc<Block>) -> bool {
         Arc::ptr_eq(&self.through, through)
     }
-}
-
-/// Whether nothing looks at a block's instructions, and all can be done.
-fn is_free(block: &Block) -> bool {
-    block._probes.is_empty() && block.refusal.is_none()
 }
 
 /// The micro-ops of both, and the branch among them.
@@ -61,13 +56,13 @@ pub struct Kernel {
 impl Kernel {
     /// That of a block at which waves begin; `following`: what its branch leads to if it is not taken, and if it is.
     pub fn of(first: &Block, following: Option<(&Arc<Block>, &Block)>, wave64: bool, mode: Mode) -> Option<Kernel> {
-        if !is_free(first) || first.ops.is_empty() {
+        if !first.is_alone() || first.ops.is_empty() {
             return None;
         }
         let Some((through, over)) = following else {
             return Some(Kernel { through: None, native: native_whole(&first.ops, None, wave64, mode)? });
         };
-        if !is_free(through) || !ends_with(through, over) {
+        if !through.is_alone() || !ends_with(through, over) {
             return None;
         }
         let (ops, skip) = one_after_the_other(first, through, over);
@@ -91,8 +86,7 @@ pub fn ends_with(through: &Block, over: &Block) -> bool {
     let same = |(ours, theirs): (&Op, &Op)| is_same(&Op { inst: theirs.inst + insts as u16, ..*theirs }, ours);
     through.insts[insts].0 == over.address()
         && (through.next, through.taken) == (over.next, over.taken)
-        && over.refusal.is_none()
-        && over._probes.is_empty()
+        && over.is_alone()
         && through.ops[ops..].iter().zip(&over.ops).all(same)
 }
 

@@ -3,6 +3,7 @@
 //! A block's instructions are retired all of them or, if a fault stops the launch, in part. Counting is then one addition
 //! a block.
 
+mod begin;
 #[cfg(target_arch = "x86_64")]
 mod kernel;
 mod pairs;
@@ -182,6 +183,8 @@ pub struct Program {
     by_place: HashMap<Place, u32>,
     /// The last one that was looked up there: most waves begin at one place.
     latest: Option<(Place, u32)>,
+    /// Of the block at which waves begin: see [`Program::begin`].
+    beginning: Option<(Place, Option<Cursor>)>,
     /// Registers that the code which has run so far may have written.
     written: Registers,
 }
@@ -240,6 +243,7 @@ impl Program {
             blocks,
             by_place,
             latest: None,
+            beginning: None,
             written,
         }
     }

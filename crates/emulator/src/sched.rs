@@ -249,16 +249,19 @@ impl Worker<'_> {
         let keeps_together = usual && group.waves.len() > 1;
         let rounds = if keeps_together { SIDE_BY_SIDE } else { 0 };
         let mut together = if group.instructions == 0 { rounds } else { 0 };
+        let mut begins = false;
         if keeps_together {
             group.pause_at_barriers();
+            begins = group.instructions == 0 && group.begin_together(self.program, self.shared);
         }
         while turns > 0 && group.instructions < most {
             let slice = if together > 0 { 1 } else { slice };
             // Where no wave does anything that others see, each may go on into its next round at once: what comes of the two
             // rounds is the same.
             let limit = most.min(self.shared.watchdog.instructions);
-            let pairs =
-                together > 1 && limit.saturating_sub(group.instructions) > FAR && group.are_private(self.program);
+            let pairs = together > 1
+                && limit.saturating_sub(group.instructions) > FAR
+                && (std::mem::take(&mut begins) || group.are_private(self.program));
             if !usual {
                 self.turns.begin(group.waves.len());
             }

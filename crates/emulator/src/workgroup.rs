@@ -343,9 +343,11 @@ impl Workgroup {
         let Some((first, _)) = waiting.next() else { return Round::Apart };
         let waits = self.barriers.waits(first);
         let signalled = waits == Waits::For(WORKGROUP);
-        let passes = |number| !signalled || self.barriers.would_pass(number);
-        let is_one = waits == Waits::ForAll || signalled && passes(first);
-        if !is_one || !waiting.all(|(number, _)| self.barriers.waits(number) == waits && passes(number)) {
+        let passes = match signalled {
+            true => self.barriers.would_pass_own(first) && waiting.all(|(wave, _)| self.barriers.would_pass_own(wave)),
+            false => waits == Waits::ForAll && waiting.all(|(wave, _)| self.barriers.waits(wave) == waits),
+        };
+        if !passes {
             return Round::Apart;
         }
         if !signalled {
@@ -355,8 +357,10 @@ impl Workgroup {
         for (number, running) in (0..).zip(&mut self.waves).filter(|(_, running)| running.state == State::AtBarrier) {
             running.state = State::Ready;
             if signalled {
-                self.barriers.pass(number);
-                crate::scalar::barrier::passed(&mut running.wave);
+                self.barriers.pass_own(number);
+                if running.wave.strict.is_some() {
+                    crate::scalar::barrier::passed(&mut running.wave);
+                }
             }
             private &= program.is_private(running.cursor);
         }
@@ -394,6 +398,14 @@ impl Workgroup {
                 return Err(Trouble::Fault { pc, text, workgroup: self.id, wave: number as u32, fault });
             }
         })
+    }
+
+    /// Whether all waves, which are at their beginning, may do the first block and the next one at once.
+    pub fn begin_together(&mut self, program: &mut Program, shared: &Shared) -> bool {
+        let place = Place { pc: shared.dispatch.entry, mode: 0 };
+        let Some(begin) = program.begin(place, &shared.start.constants) else { return false };
+        self.waves.iter_mut().for_each(|running| running.cursor = begin);
+        true
     }
 
     /// Whether no wave waits, and each that goes on is before a block that is private ([`crate::code::Block::is_private`]).

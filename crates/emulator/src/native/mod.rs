@@ -21,6 +21,7 @@
 //! | [`emit`], [`machine`](mod@machine) | from a graph to instructions; which instructions the host has |
 //! | [`pages`] | memory for code |
 //! | [`run`] | executing it |
+//! | [`signal`] | what comes right before a wait for a barrier |
 //! | [`whole`] | all that a wave does as one run |
 
 mod emit;
@@ -34,6 +35,7 @@ mod nodes;
 mod pages;
 mod phase;
 mod run;
+mod signal;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -53,6 +55,7 @@ use pages::Pages;
 pub use phase::Skip;
 use phase::{Phase, Terms, What};
 pub use run::Run;
+pub use signal::are_barrier;
 pub use whole::{Whole, native_whole};
 
 use crate::level::level;
@@ -160,6 +163,7 @@ fn native_with(machine: Machine, ops: &[Op], terms: Terms) -> Option<Native> {
     if BYTES.load(Relaxed) >= MOST_BYTES {
         return None;
     }
+    let ops = &*signal::signal_late(ops, terms.skip, terms.wave64);
     let (mut code, mut made) = (Vec::new(), Vec::new());
     let mut at = 0;
     while at < ops.len() {

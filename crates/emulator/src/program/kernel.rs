@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::pairs::{Following, Ways};
 use super::{Cursor, Program, Stop, Tier};
 use crate::code::{Block, Place};
-use crate::mem::smem::WordLoad;
 use crate::native::Run;
 use crate::op::Flow;
 use crate::registers::scalar;
@@ -62,8 +61,6 @@ impl Tally {
 /// have to make a block hot for it to be worth while.
 const BETWEEN_LOOKS: u64 = 32;
 const WORTH: u64 = 5;
-/// Bytes of arguments that a kernel has at most.
-const MOST_ARGUMENTS: i64 = 4096;
 
 impl Program {
     /// How many workgroups a worker runs by such code next; 0 if it is not time to look for it. `workgroups`: those that the
@@ -103,24 +100,6 @@ impl Program {
         scalars.extend(following.iter().flat_map(|(through, _)| scalars_written(through)));
         let (code, scalars) = (Code(Arc::clone(&entry.block)), scalars.into_iter().collect());
         Some(Kernel { code, scalars, tally: Tally { lengths, counts: [0; 2] }, at, ways })
-    }
-
-    /// Whether waves meet in a block nowhere but where they load through these pairs of scalar registers, as they begin with them.
-    fn reads_constants(&self, block: &Block, constants: &[u8]) -> bool {
-        let mut left = constants.to_vec();
-        block.insts.iter().zip(0..).all(|((_, inst), number)| {
-            let load = || block.ops.iter().find(|op| op.inst == number).and_then(WordLoad::of);
-            let is_one = |load: WordLoad| {
-                load.offset.is_none() && (0..MOST_ARGUMENTS).contains(&load.imm) && left.contains(&load.base)
-            };
-            let is_right = !self.code.meets(inst) || load().is_some_and(is_one);
-            inst.for_each_access(|access| {
-                if access.access.writes() {
-                    left.retain(|&base| ![base, base + 1].map(u32::from).contains(&(access.reg.index() as u32)));
-                }
-            });
-            is_right
-        })
     }
 
     /// Waves have been through it, and are counted.

@@ -8,7 +8,7 @@ use super::{Cursor, Program, Stop, Tier, UNKNOWN, execute};
 use crate::code::Block;
 use crate::mode::Mode;
 #[cfg(target_arch = "x86_64")]
-use crate::native::Run;
+use crate::native::{Run, are_barrier};
 use crate::op::{Flow, Kind, Op};
 use crate::wave::Wave;
 
@@ -41,7 +41,7 @@ pub(super) struct Ways {
 pub struct Together {
     /// The worker's number of its first block.
     pub at: u32,
-    /// It is one run of native code and `s_barrier`, and the run is right for waves with this MODE that are as much watched.
+    /// It is one run of native code and a barrier of the workgroup, and the run is right for waves with this MODE that are as much watched.
     sole: bool,
     is_watched: bool,
     mode: Mode,
@@ -70,11 +70,12 @@ fn is_given_up(_block: &Block) -> bool {
     false
 }
 
-/// Whether micro-ops are one run of native code, which is right for the wave, and `s_barrier`.
+/// Whether micro-ops are one run of native code, which is right for the wave, and a barrier of the workgroup.
 #[cfg(target_arch = "x86_64")]
 fn is_sole(ops: &[Op], w: &Wave) -> bool {
-    let [run, barrier] = ops else { return false };
-    barrier.kind == Kind::of(IsaOp::SBarrier) && Run::of(run).is_some_and(|run| run.is_for(w))
+    let Some((run, barrier)) = ops.split_first() else { return false };
+    let is_barrier = matches!(barrier, [it] if it.kind == Kind::of(IsaOp::SBarrier)) || are_barrier(barrier);
+    is_barrier && Run::of(run).is_some_and(|run| run.is_for(w))
 }
 #[cfg(not(target_arch = "x86_64"))]
 fn is_sole(_ops: &[Op], _w: &Wave) -> bool {
@@ -87,10 +88,12 @@ fn is_sole(_ops: &[Op], _w: &Wave) -> bool {
 fn execute_sole(w: &mut Wave, ops: &[Op]) -> (Flow, u16) {
     let Some(run) = ops.first().and_then(Run::of) else { return execute(w, ops) };
     match run.go(w) {
-        Flow::Next => {
+        Flow::Next if ops.len() == 2 => {
             w.barrier.wait_for_all(w.place.wave_in_group);
             (Flow::Barrier, 0)
         }
+        // As `crate::scalar::barrier` does it, but for strict mode.
+        Flow::Next => (if w.barrier.meet(w.place.wave_in_group) { Flow::Fall } else { Flow::Barrier }, 0),
         flow => (flow, w.stopped.take().unwrap_or(ops[0].inst)),
     }
 }
