@@ -51,6 +51,12 @@ KERNEL side_by_side(u32 *flags, u32 *out, u32 n) {
     u32 flag = flags[group * 64];
     if (flag < n) { out[i] = flag; flags[group * 64] = 1; }
 }
+// Words of a wave, moved among 192 of its own: all its lanes load before any stores.
+KERNEL moved(u32 *words, i32 by) {
+    u32 i = global_x(), wave = i / LANES;
+    u32 *from = words + wave * 192 + 64 + i % LANES;
+    from[by] = from[0] + 1;
+}
 // MODE as a wave begins with it, and as it has made it: bits that no arithmetic depends on.
 KERNEL mode(u32 *out) {
     u32 before, after;
@@ -77,7 +83,12 @@ def wait(target: str) -> str:
 
 def module(target: str, threads: int = 1) -> lt.Module:
     load = f'"{LOADS.get(target, "global_load_b32")} %0, %1, off\\n {wait(target)}"'
-    return lt.Device(target, threads=threads).load(compiled.build(f"#define LOAD {load}\n{SOURCE}", target))
+    source = f"#define LOAD {load}\n#define LANES {lanes(target)}\n{SOURCE}"
+    return lt.Device(target, threads=threads).load(compiled.build(source, target))
+
+
+def lanes(target: str) -> int:
+    return 64 if target in ("gfx90a", "gfx942") else 32
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -109,9 +120,20 @@ def test_places_in_two_dimensions(target: str) -> None:
 def test_registers_that_a_wave_has_not_written_hold_zeros(target: str, kernel: str, on) -> None:
     out = np.full(MANY * 256, 3, np.uint32)
     module(target).run(kernel, grid=len(out), block=256, args=[out])
-    lanes = 64 if target in ("gfx90a", "gfx942") else 32
-    wanted = np.where(np.isin(np.arange(lanes), on), 9, 0)
-    np.testing.assert_array_equal(out.reshape(-1, lanes), np.broadcast_to(wanted, (len(out) // lanes, lanes)))
+    wanted = np.where(np.isin(np.arange(lanes(target)), on), 9, 0)
+    waves = out.reshape(-1, lanes(target))
+    np.testing.assert_array_equal(waves, np.broadcast_to(wanted, waves.shape))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("by", [-64, -63, -33, -32, -31, -16, -15, -1, 0, 1, 15, 16, 17, 31, 32, 33, 48, 63, 64])
+def test_lanes_of_a_wave_load_before_any_stores(target: str, by: int) -> None:
+    count, own = MANY * 4, lanes(target)
+    words = np.arange(count * 192, dtype=np.uint32).reshape(count, 192) * 7
+    wanted = words.copy()
+    wanted[:, 64 + by : 64 + by + own] = words[:, 64 : 64 + own] + 1
+    module(target).run("moved", grid=count * own, block=own * 4, args=[words, np.int32(by)])
+    np.testing.assert_array_equal(words, wanted)
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -136,6 +158,6 @@ def test_waves_of_a_workgroup_read_side_by_side_what_each_writes(target: str) ->
 def test_an_access_out_of_bounds_names_its_workgroup_wave_and_lane(target: str, kernel: str) -> None:
     n = (MANY - 1) * 256 + 74
     a, out = np.arange(n, dtype=np.uint32), np.zeros(MANY * 256, np.uint32)
-    lanes = 64 if target in ("gfx90a", "gfx942") else 32
-    with pytest.raises(lt.DeviceError, match=rf"workgroup \[{MANY - 1}, 0, 0\], wave {74 // lanes}, lane {74 % lanes}"):
+    wave, lane = divmod(74, lanes(target))
+    with pytest.raises(lt.DeviceError, match=rf"workgroup \[{MANY - 1}, 0, 0\], wave {wave}, lane {lane}"):
         module(target).run(kernel, grid=len(out), block=256, args=[a, out])

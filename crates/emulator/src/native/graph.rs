@@ -9,7 +9,7 @@ use super::nodes::{Binary, Node, Place, Value};
 use crate::registers::scalar;
 
 /// What a run computes, and where its results go.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Graph {
     pub nodes: Vec<Node>,
     numbers: HashMap<Node, Value>,
@@ -54,6 +54,14 @@ impl Graph {
         self.nodes.push(node);
         self.numbers.insert(node, value);
         value
+    }
+
+    /// What a row holds.
+    pub fn row(&mut self, row: u16) -> Value {
+        match self.rows.get(&row) {
+            Some(&value) => value,
+            None => self.node(Node::Row(row)),
+        }
     }
 
     pub fn of(&self, value: Value) -> Node {

@@ -168,11 +168,12 @@ fn native_with(machine: Machine, ops: &[Op], terms: Terms) -> Option<Native> {
     let mut at = 0;
     while at < ops.len() {
         let (end, mut phases) = phase::next_run(ops, at, terms);
-        if terms.ends && end + 1 == ops.len() {
+        let ends = terms.ends && end + 1 == ops.len();
+        if ends {
             whole::forget_unread(&mut phases);
         }
         if end - at >= SHORTEST
-            && let Ok(emitted) = emit::emit(&phases, machine)
+            && let Ok(emitted) = emit::emit(&phases, machine, terms.wave64, ends)
         {
             code.resize(code.len().next_multiple_of(64), 0xcc);
             let entries = [emitted.full, emitted.partial].map(|entry| code.len() + entry);

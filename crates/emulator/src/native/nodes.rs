@@ -147,6 +147,8 @@ pub enum Node {
         place: Place,
         offset: i32,
     },
+    /// The same, where it has been found for all lanes: the number is that of a stream's words.
+    Streamed(u8),
 }
 
 /// What becomes of an f64.
@@ -207,9 +209,13 @@ impl Node {
             std::array::from_fn(|k| all.get(k).copied())
         }
         let all = match self {
-            Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_) | Node::Readable(_) | Node::Lanes(_) => {
-                [None; SOURCES]
-            }
+            Node::Row(_)
+            | Node::Scalar(_)
+            | Node::Constant(_)
+            | Node::Mask(_)
+            | Node::Readable(_)
+            | Node::Lanes(_)
+            | Node::Streamed(_) => [None; SOURCES],
             Node::Called { sources, .. } => sources,
             Node::Shift(_, a, _)
             | Node::FloatOfSigned(a)

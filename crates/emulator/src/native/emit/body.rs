@@ -126,12 +126,7 @@ impl<'a> Body<'a> {
             self.expand(exec, scalar::EXEC)?;
         }
         let off = self.lanes_off()?;
-        for at in 0..self.graph.nodes.len() {
-            if self.plan.live[at] && !self.graph.nodes[at].is_source() {
-                self.node(at)?;
-                self.release(Value(at as u32));
-            }
-        }
+        self.nodes()?;
         self.look_for_nans()?;
         self.store()?;
         if let Some(off) = off {
@@ -142,6 +137,17 @@ impl<'a> Body<'a> {
         self.put(Instruction::with2(Code::Add_rm64_imm32, Register::R10, self.machine.lanes() as i32 / 8))?;
         self.put(Instruction::with1(Code::Dec_rm32, Register::EDX))?;
         self.put(Instruction::with_branch(Code::Jne_rel32_64, top as u64))
+    }
+
+    /// What is computed for a vector of lanes.
+    pub fn nodes(&mut self) -> Result<(), TooLarge> {
+        for at in 0..self.graph.nodes.len() {
+            if self.plan.live[at] && !self.graph.nodes[at].is_source() {
+                self.node(at)?;
+                self.release(Value(at as u32));
+            }
+        }
+        Ok(())
     }
 
     /// The jump that is taken if no lane is on, where looking takes less than what it saves: accesses to memory are long. (Masks

@@ -13,6 +13,7 @@ use super::Plan;
 const REGISTERS: [Register; 3] = [Register::K5, Register::K6, Register::K7];
 
 /// Which comparisons are masks only, and where those are that have been made.
+#[derive(Clone)]
 pub(super) struct Masks {
     only: Vec<bool>,
     held: [Option<Value>; REGISTERS.len()],

@@ -36,6 +36,7 @@ mod scalar;
 mod scalar_load;
 mod span;
 mod store;
+mod stream;
 mod stretch;
 
 use std::collections::BTreeMap;
@@ -71,8 +72,8 @@ pub struct Code64 {
     pub partial: usize,
 }
 
-/// Makes the code of a run.
-pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
+/// Makes the code of a run behind which the wave ends, if it `ends` there.
+pub fn emit(phases: &[Phase], machine: Machine, wave64: bool, ends: bool) -> Result<Code64, TooLarge> {
     let pool = Pool::of(phases, machine);
     let frame = Frame::of(machine);
     let mut asm = Assembler::new();
@@ -119,6 +120,7 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
         let top = asm.at;
         // A branch onwards that has not come to its end.
         let mut skip = None;
+        let mut streamed = None;
         for (number, phase) in phases.iter().enumerate() {
             if let Some((jump, _)) = skip.take_if(|&mut (_, to)| to == phase.ops.start) {
                 asm.land(jump);
@@ -164,6 +166,10 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
             if matches!(&phase.what, What::Lanes(graph) if graph.fences) {
                 fence(&mut asm)?;
             }
+            if ends && let Some(stream) = stream::Stream::of(phases, number) {
+                let (pool, asm, not) = (&pool, &mut asm, Vec::new());
+                streamed = Some(stream::Emitter { asm, machine, pool, frame, finders, wave64, not }.all(&stream)?);
+            }
             frame.begin(&mut asm)?;
             match &phase.what {
                 What::Lanes(graph) => {
@@ -191,9 +197,7 @@ pub fn emit(phases: &[Phase], machine: Machine) -> Result<Code64, TooLarge> {
                 | What::Skip(..) => {}
             }
         }
-        if let Some((jump, _)) = skip {
-            asm.land(jump);
-        }
+        [skip.map(|(jump, _)| jump), streamed].into_iter().flatten().for_each(|jump| asm.land(jump));
         asm.put(Instruction::with2(Code::Xor_r32_rm32, Register::EAX, Register::EAX))?;
         asm.put(Instruction::with_branch(Code::Jmp_rel32_64, leave as u64))?;
     }

@@ -80,6 +80,29 @@ impl Body<'_> {
             }
             self.used(value);
         }
+        let is_kept = |(&row, &value): (&u16, &Value)| graph.of(value) == Node::Row(row);
+        if self.machine.wide && !graph.rows.iter().all(is_kept) {
+            // What some lanes have stored the host's processor does not give to a load behind it before it is in the cache.
+            let held =
+                (self.homes.clone(), self.held.clone(), self.slots.clone(), self.uses.clone(), self.masks.clone());
+            self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, EXEC, EXEC))?;
+            let some = self.asm.jump(Code::Jae_rel32_64)?;
+            self.store_rows(true)?;
+            let end = self.asm.jump(Code::Jmp_rel32_64)?;
+            self.asm.land(some);
+            (self.homes, self.held, self.slots, self.uses, self.masks) = held;
+            self.store_rows(false)?;
+            self.asm.land(end);
+        } else {
+            self.store_rows(self.full)?;
+        }
+        self.storing = false;
+        Ok(())
+    }
+
+    /// Puts rows' results there; `full`: all lanes are on.
+    fn store_rows(&mut self, full: bool) -> Result<(), TooLarge> {
+        let graph = self.graph;
         for (&row, &value) in &graph.rows {
             // A row that keeps what it held is not written.
             if graph.of(value) == Node::Row(row) {
@@ -88,10 +111,9 @@ impl Body<'_> {
             }
             self.pinned.clear();
             let from = self.vector(value)?;
-            self.store_row(row, from)?;
+            self.store_row(row, from, full)?;
             self.used(value);
         }
-        self.storing = false;
         Ok(())
     }
 
@@ -115,13 +137,13 @@ impl Body<'_> {
         self.put(Instruction::with2(Code::VEX_Kmovw_m16_kr, self.piece(code), Register::K1))
     }
 
-    fn store_row(&mut self, row: u16, from: Register) -> Result<(), TooLarge> {
+    fn store_row(&mut self, row: u16, from: Register, full: bool) -> Result<(), TooLarge> {
         let to = self.row(row);
+        if full {
+            return self.put(Instruction::with2(self.machine.store(), to, from));
+        }
         if self.machine.wide {
             return self.put(masked(Instruction::with2(self.machine.store(), to, from), EXEC));
-        }
-        if self.full {
-            return self.put(Instruction::with2(self.machine.store(), to, from));
         }
         let (old, exec) = (self.passing(0), self.exec());
         self.put(Instruction::with2(self.machine.load(), old, to))?;

@@ -1,0 +1,426 @@
+//! The last loads of a wave and the store behind them, vector by vector.
+//!
+//! All lanes load before any stores: where a vector's lanes are at neighbouring words, those of the next ones behind them, and
+//! none is stored to that a later vector loads, it comes to the same to do all for one vector after the other. Whether it is
+//! so, this finds out before it does anything; if not, the phases do it. What registers hold is not kept: the wave ends.
+
+use iced_x86::{Code, Instruction, MemoryOperand, Register};
+
+use super::super::forms::{Space, Store};
+use super::super::graph::Graph;
+use super::super::machine::Machine;
+use super::super::nodes::{Base, Binary, Node, Offsets, Place, Rest, Value};
+use super::super::phase::{Phase, What};
+use super::assembler::Jump;
+use super::body::Body;
+use super::frame::{ADDRESSES, Frame, PLACE, VECTORS};
+use super::{Assembler, Plan, Pool, TooLarge};
+use crate::registers::scalar;
+
+/// How lanes' addresses differ.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Shape {
+    low: Value,
+    high: Option<Value>,
+    offsets: Offsets,
+}
+
+/// Words that the lanes of a wave access: those of a shape, moved by what a pair of scalar registers holds and by a constant.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Words {
+    shape: usize,
+    base: Option<u8>,
+    offset: i32,
+}
+
+/// Loads and a store that may be done so.
+pub(super) struct Stream {
+    /// What is to be known of addresses, and what is computed of the words that are loaded.
+    addresses: Graph,
+    values: Graph,
+    shapes: Vec<Shape>,
+    /// The last ones are stored.
+    words: Vec<Words>,
+    data: Value,
+}
+
+impl Stream {
+    /// Those that a phase and the next one are, if these are the last ones of a wave.
+    pub fn of(phases: &[Phase], number: usize) -> Option<Stream> {
+        let [Phase { what: What::Lanes(graph), .. }, Phase { what: What::Store(store), ops }] = phases.get(number..)?
+        else {
+            return None;
+        };
+        let Space::Global { base } = store.space else { return None };
+        let leads_between = |phase: &Phase| matches!(phase.what, What::Skip(_, to) if to == ops.start);
+        let is_other = |node: &Node| {
+            matches!(node, Node::Lds { .. } | Node::Called { .. } | Node::Crossed { .. } | Node::Readable(_))
+        };
+        if !graph.masks.is_empty()
+            || !graph.checks(&graph.live()).is_empty()
+            || graph.nodes.iter().any(is_other)
+            || phases.iter().any(leads_between)
+        {
+            return None;
+        }
+        Stream::from(graph, store, base)
+    }
+
+    fn from(graph: &Graph, store: &Store, base: Option<Base>) -> Option<Stream> {
+        let access = store.accesses.first()?;
+        let mut addresses = graph.clone();
+        let low = addresses.row(store.address);
+        let rest = match base {
+            Some(base) => Rest::Base(base),
+            None => Rest::High(addresses.row(store.address + 1)),
+        };
+        let data = addresses.row(access.data);
+        let mut values = addresses.clone();
+        let (mut shapes, mut words) = (Vec::new(), Vec::new());
+        for (at, node) in graph.nodes.iter().enumerate() {
+            let Node::Global { place, offset } = *node else { continue };
+            let these = words_of(&addresses, &mut shapes, place, offset);
+            let known = words.iter().position(|&other| other == these);
+            let number = known.unwrap_or(words.len());
+            words.extend(known.is_none().then_some(these));
+            values.nodes[at] = Node::Streamed(number as u8);
+        }
+        words.push(words_of(&addresses, &mut shapes, Place { low, rest }, access.offset));
+        let roots = shapes.iter().flat_map(|shape| [Some(shape.low), shape.high]).flatten();
+        addresses.rows = (0..).zip(roots).collect();
+        values.rows = [(0, data)].into();
+        let is_known = |number: usize| !addresses.nodes[number].accesses();
+        let knows = needed(&addresses).iter().enumerate().all(|(number, needed)| !needed || is_known(number));
+        (knows && words.len() <= ADDRESSES).then_some(Stream { addresses, values, shapes, words, data })
+    }
+}
+
+/// The words of a load or a store, whose shape is among those that are known then.
+fn words_of(graph: &Graph, shapes: &mut Vec<Shape>, place: Place, offset: i32) -> Words {
+    let Place { low, rest } = place;
+    let (shape, base) = match rest {
+        Rest::Base(Base { code, offsets }) => (Shape { low, high: None, offsets }, Some(code)),
+        Rest::High(high) => match moved(graph, low, high) {
+            Some((code, low, high)) => (Shape { low, high: Some(high), offsets: Offsets::Unsigned }, Some(code)),
+            None => (Shape { low, high: Some(high), offsets: Offsets::Unsigned }, None),
+        },
+    };
+    let known = shapes.iter().position(|&other| other == shape);
+    let number = known.unwrap_or(shapes.len());
+    shapes.extend(known.is_none().then_some(shape));
+    Words { shape: number, base, offset }
+}
+
+/// The pair of scalar registers that is added to a number of 64 bits, and that number, where an address is such a sum.
+fn moved(graph: &Graph, low: Value, high: Value) -> Option<(u8, Value, Value)> {
+    let Node::Binary(Binary::Add, a, b) = graph.of(low) else { return None };
+    let Node::Binary(Binary::Sub, sum, carry) = graph.of(high) else { return None };
+    let Node::Binary(Binary::Add, c, d) = graph.of(sum) else { return None };
+    let Node::Binary(Binary::Below, of, addend) = graph.of(carry) else { return None };
+    if of != low || addend != a && addend != b {
+        return None;
+    }
+    let scalar = |value: Value| if let Node::Scalar(code) = graph.of(value) { Some(code) } else { None };
+    let ways = [(a, b, c, d), (a, b, d, c), (b, a, c, d), (b, a, d, c)];
+    ways.into_iter().find_map(|(lower, low, upper, high)| {
+        let code = scalar(lower)?;
+        (scalar(upper) == code.checked_add(1) && code < scalar::FIRST_CONST - 1).then_some((code, low, high))
+    })
+}
+
+/// Which nodes a graph's rows need.
+fn needed(graph: &Graph) -> Vec<bool> {
+    let mut needed = vec![false; graph.nodes.len()];
+    graph.rows.values().for_each(|root| needed[root.0 as usize] = true);
+    for at in (0..graph.nodes.len()).rev() {
+        if needed[at] {
+            graph.nodes[at].sources().for_each(|source| needed[source.0 as usize] = true);
+        }
+    }
+    needed
+}
+
+/// What is kept on the stack of a shape, or of words with the same number.
+#[derive(Clone, Copy)]
+struct Kept(i64);
+
+impl Kept {
+    fn at(self, by: i64) -> MemoryOperand {
+        MemoryOperand::with_base_displ(Register::RSP, self.0 + by)
+    }
+    /// A shape: the lower half, or the offset, of the first lane, and of the next vector's; and the upper half.
+    fn first(self) -> MemoryOperand {
+        self.at(0)
+    }
+    fn next(self) -> MemoryOperand {
+        self.at(4)
+    }
+    fn high(self) -> MemoryOperand {
+        self.at(8)
+    }
+    /// Where the host has the words.
+    fn host(self) -> MemoryOperand {
+        self.at(16)
+    }
+}
+
+fn kept(frame: Frame, number: usize) -> Kept {
+    Kept(frame.places + (PLACE * number) as i64)
+}
+
+impl Body<'_> {
+    /// The words of a vector's lanes.
+    pub(super) fn streamed(&mut self, at: usize, number: u8) -> Result<(), TooLarge> {
+        let host = kept(self.plan.frame, usize::from(number)).host();
+        let to = self.target(at)?;
+        self.put(Instruction::with2(Code::Mov_r64_rm64, Register::R11, host))?;
+        self.put(Instruction::with2(self.machine.load(), to, streamed()))
+    }
+}
+
+/// The words of a vector's lanes, R11 leading to those of the first one.
+fn streamed() -> MemoryOperand {
+    MemoryOperand::with_base_index_scale_displ_size(Register::R11, Register::R12, 1, 0, 1)
+}
+
+pub(super) struct Emitter<'a> {
+    pub asm: &'a mut Assembler,
+    pub machine: Machine,
+    pub pool: &'a Pool,
+    pub frame: Frame,
+    /// What finds memory to read, and to write.
+    pub finders: [usize; 2],
+    pub wave64: bool,
+    /// Jumps that are taken where the phases are to do it.
+    pub not: Vec<Jump>,
+}
+
+impl Emitter<'_> {
+    /// Gives the jump that is taken behind the store.
+    pub fn all(mut self, stream: &Stream) -> Result<Jump, TooLarge> {
+        let exec = MemoryOperand::with_base_displ(Register::RSI, i64::from(scalar::EXEC) * 4);
+        let compare = if self.wave64 { Code::Cmp_rm64_imm8 } else { Code::Cmp_rm32_imm8 };
+        self.put(Instruction::with2(compare, exec, -1))?;
+        self.unless(Code::Jne_rel32_64)?;
+        self.shapes(stream)?;
+        self.hosts(stream)?;
+        self.values(stream)?;
+        let end = self.asm.jump(Code::Jmp_rel32_64)?;
+        self.not.into_iter().for_each(|jump| self.asm.land(jump));
+        Ok(end)
+    }
+
+    fn put(&mut self, instruction: Result<Instruction, iced_x86::IcedError>) -> Result<(), TooLarge> {
+        self.asm.put(instruction)
+    }
+
+    /// The phases do it if a jump is taken.
+    fn unless(&mut self, code: Code) -> Result<(), TooLarge> {
+        let jump = self.asm.jump(code)?;
+        self.not.push(jump);
+        Ok(())
+    }
+
+    fn plan<'a>(&self, graph: &'a Graph, pool: &'a Pool) -> Plan<'a> {
+        Plan {
+            graph,
+            live: needed(graph),
+            checks: Vec::new(),
+            pool,
+            frame: self.frame,
+            reaches: Default::default(),
+            places: Vec::new(),
+            exit: 0,
+            finder: 0,
+        }
+    }
+
+    /// Looks at the lanes' addresses, as far as they differ.
+    fn shapes(&mut self, stream: &Stream) -> Result<(), TooLarge> {
+        self.frame.begin(self.asm)?;
+        let plan = self.plan(&stream.addresses, self.pool);
+        let top = self.asm.at;
+        let mut body = Body::new(&plan, self.machine, self.asm, true);
+        body.nodes()?;
+        for (number, shape) in stream.shapes.iter().enumerate() {
+            body.pinned.clear();
+            let low = body.vector(shape.low)?;
+            let high = shape.high.map(|high| body.vector(high)).transpose()?;
+            let passing = [body.passing(0), body.passing(if self.machine.wide { 1 } else { 2 })];
+            Look { asm: body.asm, machine: self.machine, pool: self.pool, frame: self.frame, not: &mut self.not }.at(
+                *shape,
+                kept(self.frame, number),
+                (low, high),
+                passing,
+            )?;
+        }
+        self.next(top)
+    }
+
+    /// The next vector, if there is one.
+    fn next(&mut self, top: usize) -> Result<(), TooLarge> {
+        self.put(Instruction::with2(Code::Add_rm64_imm32, Register::RDI, self.machine.bytes()))?;
+        self.put(Instruction::with2(Code::Add_rm64_imm32, Register::R10, self.machine.lanes() as i32 / 8))?;
+        self.put(Instruction::with1(Code::Dec_rm32, Register::EDX))?;
+        self.put(Instruction::with_branch(Code::Jne_rel32_64, top as u64))
+    }
+
+    /// Finds the words, and sees that none is stored to that another vector loads; EBP holds how many bytes the lanes access.
+    fn hosts(&mut self, stream: &Stream) -> Result<(), TooLarge> {
+        self.put(Instruction::with3(
+            Code::Imul_r32_rm32_imm32,
+            Register::EBP,
+            self.frame.count(),
+            self.machine.bytes(),
+        ))?;
+        let store = stream.words.len() - 1;
+        for (number, words) in stream.words.iter().enumerate() {
+            let (shape, at) = (stream.shapes[words.shape], kept(self.frame, words.shape));
+            let first = match shape.offsets {
+                Offsets::Unsigned => Instruction::with2(Code::Mov_r32_rm32, Register::EAX, at.first()),
+                Offsets::Signed | Offsets::Words => {
+                    Instruction::with2(Code::Movsxd_r64_rm32, Register::RAX, at.first())
+                }
+            };
+            self.put(first)?;
+            if shape.offsets == Offsets::Words {
+                self.put(Instruction::with2(Code::Shl_rm64_imm8, Register::RAX, 2))?;
+            }
+            if shape.high.is_some() {
+                self.put(Instruction::with2(Code::Mov_r32_rm32, Register::R9D, at.high()))?;
+                self.put(Instruction::with2(Code::Shl_rm64_imm8, Register::R9, 32))?;
+                self.put(Instruction::with2(Code::Add_r64_rm64, Register::RAX, Register::R9))?;
+            }
+            if let Some(code) = words.base {
+                let base = MemoryOperand::with_base_displ(Register::RSI, i64::from(code) * 4);
+                self.put(Instruction::with2(Code::Add_r64_rm64, Register::RAX, base))?;
+            }
+            if words.offset != 0 {
+                self.put(Instruction::with2(Code::Add_rm64_imm32, Register::RAX, words.offset))?;
+            }
+            let finder = self.finders[usize::from(number == store)];
+            self.put(Instruction::with_branch(Code::Call_rel32_64, finder as u64))?;
+            self.put(Instruction::with2(Code::Test_rm64_r64, Register::R11, Register::R11))?;
+            self.unless(Code::Je_rel32_64)?;
+            self.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, 3))?;
+            self.unless(Code::Jne_rel32_64)?;
+            self.put(Instruction::with2(Code::Mov_rm64_r64, kept(self.frame, number).host(), Register::R11))?;
+        }
+        // As far apart as they are long, in either direction, or the same.
+        let sum = |a, b| MemoryOperand::with_base_index_scale_displ_size(a, b, 1, -1, 1);
+        self.put(Instruction::with2(Code::Lea_r64_m, Register::R9, sum(Register::RBP, Register::RBP)))?;
+        for number in 0..store {
+            self.put(Instruction::with2(Code::Mov_r64_rm64, Register::RAX, kept(self.frame, store).host()))?;
+            self.put(Instruction::with2(Code::Sub_r64_rm64, Register::RAX, kept(self.frame, number).host()))?;
+            let same = self.asm.jump(Code::Je_rel32_64)?;
+            self.put(Instruction::with2(Code::Lea_r64_m, Register::RAX, sum(Register::RAX, Register::RBP)))?;
+            self.put(Instruction::with2(Code::Cmp_r64_rm64, Register::RAX, Register::R9))?;
+            self.unless(Code::Jb_rel32_64)?;
+            self.asm.land(same);
+        }
+        Ok(())
+    }
+
+    /// Loads, computes and stores.
+    fn values(&mut self, stream: &Stream) -> Result<(), TooLarge> {
+        self.frame.begin(self.asm)?;
+        self.put(Instruction::with2(Code::Mov_rm8_imm8, super::has_stored(), 1))?;
+        self.put(Instruction::with2(Code::Xor_r32_rm32, Register::R12D, Register::R12D))?;
+        let plan = self.plan(&stream.values, self.pool);
+        let top = self.asm.at;
+        let mut body = Body::new(&plan, self.machine, self.asm, true);
+        body.nodes()?;
+        body.pinned.clear();
+        let data = body.vector(stream.data)?;
+        self.put(Instruction::with2(
+            Code::Mov_r64_rm64,
+            Register::R11,
+            kept(self.frame, stream.words.len() - 1).host(),
+        ))?;
+        self.put(Instruction::with2(self.machine.store(), streamed(), data))?;
+        self.put(Instruction::with2(Code::Add_rm64_imm32, Register::R12, self.machine.bytes()))?;
+        self.next(top)
+    }
+}
+
+/// How a vector's addresses are looked at.
+struct Look<'a> {
+    asm: &'a mut Assembler,
+    machine: Machine,
+    pool: &'a Pool,
+    frame: Frame,
+    not: &'a mut Vec<Jump>,
+}
+
+impl Look<'_> {
+    fn put(&mut self, instruction: Result<Instruction, iced_x86::IcedError>) -> Result<(), TooLarge> {
+        self.asm.put(instruction)
+    }
+
+    fn unless(&mut self, code: Code) -> Result<(), TooLarge> {
+        let jump = self.asm.jump(code)?;
+        self.not.push(jump);
+        Ok(())
+    }
+
+    /// Whether the lanes are where those of the vector before have them expected; the first one's say where.
+    fn at(
+        &mut self,
+        shape: Shape,
+        kept: Kept,
+        (low, high): (Register, Option<Register>),
+        [one, other]: [Register; 2],
+    ) -> Result<(), TooLarge> {
+        let (machine, lanes) = (self.machine, self.machine.lanes() as i32);
+        let in_words = shape.offsets == Offsets::Words;
+        let vmovd = if machine.wide { Code::EVEX_Vmovd_rm32_xmm } else { Code::VEX_Vmovd_rm32_xmm };
+        self.put(Instruction::with2(Code::Cmp_r32_rm32, Register::EDX, self.frame.count()))?;
+        let later = self.asm.jump(Code::Jne_rel32_64)?;
+        // Lanes' addresses do not begin anew, nor become negative.
+        let most = VECTORS as i32 * machine.bytes();
+        let (last, beyond) = match shape.offsets {
+            Offsets::Unsigned => (-most, Code::Jae_rel32_64),
+            Offsets::Signed | Offsets::Words => (i32::MAX - most, Code::Jg_rel32_64),
+        };
+        self.put(Instruction::with2(vmovd, Register::EAX, machine.low(low)))?;
+        self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, last))?;
+        self.unless(beyond)?;
+        self.put(Instruction::with2(Code::Mov_rm32_r32, kept.first(), Register::EAX))?;
+        self.put(Instruction::with2(Code::Mov_rm32_r32, kept.next(), Register::EAX))?;
+        if let Some(high) = high {
+            self.put(Instruction::with2(vmovd, Register::EAX, machine.low(high)))?;
+            self.put(Instruction::with2(Code::Mov_rm32_r32, kept.high(), Register::EAX))?;
+        }
+        self.asm.land(later);
+        let steps = if in_words { self.pool.lanes } else { self.pool.steps };
+        let steps = MemoryOperand::with_base_displ(Register::RIP, steps as i64 * 4);
+        self.put(Instruction::with2(machine.broadcast(), one, kept.next()))?;
+        if high.is_some() {
+            self.put(Instruction::with2(machine.broadcast(), other, kept.high()))?;
+        }
+        if machine.wide {
+            const DIFFERENT: i32 = 4;
+            let compare = Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8;
+            self.put(Instruction::with3(Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, one, one, steps))?;
+            self.put(Instruction::with4(compare, Register::K1, low, one, DIFFERENT))?;
+            let mut last = Register::K1;
+            if let Some(high) = high {
+                last = Register::K2;
+                self.put(Instruction::with4(compare, last, high, other, DIFFERENT))?;
+            }
+            self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, Register::K1, last))?;
+        } else {
+            let equal = Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256;
+            self.put(Instruction::with3(Code::VEX_Vpaddd_ymm_ymm_ymmm256, one, one, steps))?;
+            self.put(Instruction::with3(equal, one, one, low))?;
+            if let Some(high) = high {
+                self.put(Instruction::with3(equal, other, other, high))?;
+                self.put(Instruction::with3(Code::VEX_Vpand_ymm_ymm_ymmm256, one, one, other))?;
+            }
+            self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, one))?;
+            self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, 0xff))?;
+        }
+        self.unless(Code::Jne_rel32_64)?;
+        self.put(Instruction::with2(Code::Add_rm32_imm32, kept.next(), if in_words { lanes } else { 4 * lanes }))
+    }
+}
