@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use luthier_isa::{Access, Inst, RegAccess};
+
 use super::pairs::{Following, Ways};
 use super::{Cursor, Program, Stop, Tier};
 use crate::code::{Block, Place};
@@ -15,7 +17,7 @@ use crate::wave::Wave;
 pub struct Kernel {
     pub code: Code,
     pub tally: Tally,
-    /// Scalar registers that it may write, but for SCC.
+    /// Scalar registers, but for SCC, that it may change, and a wave has to begin with.
     pub scalars: Box<[u8]>,
     /// The worker's number of the block at which they begin.
     at: u32,
@@ -96,8 +98,7 @@ impl Program {
         let length = |at: u32| self.blocks[at as usize].length;
         let lengths =
             ways.map_or([entry.length; 2], |ways| [ways.over, ways.through].map(|at| entry.length + length(at)));
-        let mut scalars = scalars_written(&entry.block);
-        scalars.extend(following.iter().flat_map(|(through, _)| scalars_written(through)));
+        let scalars = scalars_to_begin_with(&entry.block, following.map(|(through, over)| (&**through, over)));
         let (code, scalars) = (Code(Arc::clone(&entry.block)), scalars.into_iter().collect());
         Some(Kernel { code, scalars, tally: Tally { lengths, counts: [0; 2] }, at, ways })
     }
@@ -125,13 +126,81 @@ impl Program {
     }
 }
 
-fn scalars_written(block: &Block) -> BTreeSet<u8> {
-    let mut all = BTreeSet::new();
-    for (_, inst) in &block.insts {
-        inst.for_each_access(|access| {
-            let code = u8::try_from(access.reg.index()).ok().filter(|&code| code < scalar::FIRST_CONST);
-            all.extend(code.filter(|_| access.access.writes()));
-        });
+/// Scalar registers that a wave changes and, as it may read them before, has to begin with: `over` is how `through` ends.
+fn scalars_to_begin_with(first: &Block, following: Option<(&Block, &Block)>) -> BTreeSet<u8> {
+    let mut scalars = Scalars::default();
+    scalars.go_through(&first.insts);
+    if let Some((through, over)) = following {
+        let before = scalars.written.clone();
+        let (between, behind) = through.insts.split_at(through.insts.len().saturating_sub(over.insts.len()));
+        scalars.go_through(between);
+        // Who comes by the branch has not written what lies in between.
+        scalars.written = before;
+        scalars.go_through(behind);
     }
-    all
+    scalars.read_first.intersection(&scalars.changed).copied().collect()
+}
+
+/// What instructions do to scalar registers.
+#[derive(Default)]
+struct Scalars {
+    /// They read them, or a part of what they held before, and have not written all of it.
+    read_first: BTreeSet<u8>,
+    written: BTreeSet<u8>,
+    changed: BTreeSet<u8>,
+}
+
+impl Scalars {
+    fn go_through(&mut self, insts: &[(u64, Inst)]) {
+        let each = |inst: &Inst, visit: &mut dyn FnMut(u8, Access)| {
+            inst.for_each_access(|RegAccess { reg, access, .. }| {
+                if let Some(code) = u8::try_from(reg.index()).ok().filter(|&code| code < scalar::FIRST_CONST) {
+                    visit(code, access);
+                }
+            });
+        };
+        for (_, inst) in insts {
+            each(inst, &mut |code, access| {
+                if (access.reads() || access == Access::CondWrite) && !self.written.contains(&code) {
+                    self.read_first.insert(code);
+                }
+            });
+            each(inst, &mut |code, access| {
+                if access.writes() {
+                    self.changed.insert(code);
+                }
+                if matches!(access, Access::Write | Access::ReadWrite) {
+                    self.written.insert(code);
+                }
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use luthier_isa::{Decoder, Mode};
+
+    use super::*;
+
+    fn read_first(code: &[u32]) -> Vec<u8> {
+        let mode = Mode::all().find(|mode| mode.target().name() == "gfx90a").expect("a processor");
+        let bytes: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let insts = (0..code.len()).map(|n| (0, Decoder::new(mode).decode(&bytes[4 * n..]).expect("an instruction")));
+        let mut scalars = Scalars::default();
+        scalars.go_through(&insts.collect::<Vec<_>>());
+        scalars.read_first.intersection(&scalars.changed).copied().collect()
+    }
+
+    #[test]
+    fn a_register_that_keeps_a_part_of_what_it_held_is_one_to_begin_with() {
+        let (mov, add) = (0xbe81_0080, 0x8002_0101); // s_mov_b32 s1, 0; s_add_u32 s2, s1, s1
+        let (bitset, cmov) = (0xbe81_1a80, 0xbe81_0280); // s_bitset1_b32 s1, 0; s_cmov_b32 s1, 0
+        let conditional = [bitset, cmov].map(|inst| read_first(&[inst]));
+        assert_eq!(conditional, [vec![1], vec![1]]);
+        assert!(read_first(&[mov, bitset, cmov, add]).is_empty());
+        assert_eq!(read_first(&[add, mov]), [1]);
+        // Nothing changes it.
+        assert!(read_first(&[add]).is_empty());
+    }
 }

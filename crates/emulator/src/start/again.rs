@@ -13,7 +13,7 @@ use crate::wave::{Place, Wave};
 pub struct Again<'a> {
     start: &'a Start,
     d: &'a Dispatch,
-    /// Scalar registers that were written, and hold the same in all waves at first.
+    /// Scalar registers that were written and are read before, and hold the same in all waves at first.
     scalars: Vec<(u8, u32)>,
     /// What differs from wave to wave.
     fields: Vec<EntryField>,
@@ -22,8 +22,8 @@ pub struct Again<'a> {
 }
 
 impl<'a> Again<'a> {
-    /// Behind code that writes no other scalar registers than `scalars`, and SCC, and reads no vector registers before it writes
-    /// them but for those that begin with something, and `zeros`. `w` has just begun.
+    /// Behind code that may read what it has changed of no other scalar registers than `scalars`, and SCC, and reads no vector
+    /// registers before it writes them but for those that begin with something, and `zeros`. `w` has just begun.
     pub fn of(start: &'a Start, d: &'a Dispatch, w: &Wave, scalars: &[u8], zeros: &[u16]) -> Again<'a> {
         let of_scratch =
             |field: &EntryField| matches!(field.value, EntryValue::PrivateSegmentBuffer | EntryValue::FlatScratchInit);
