@@ -29,6 +29,10 @@ KERNEL places(u32 *out, u32 width, u32 height) {
     u32 x = global_x(), y = group_y() * __builtin_amdgcn_workgroup_size_y() + local_y();
     if (x < width && y < height) out[y * width + x] = y << 16 | x;
 }
+// The same without a guard, counting how often it has come by.
+KERNEL comes_by(u32 *out, u32 width) {
+    out[(group_y() * __builtin_amdgcn_workgroup_size_y() + local_y()) * width + global_x()] += 1;
+}
 // Registers that nothing has written hold zeros, whatever the wave before has left there.
 KERNEL unwritten(u32 *out) {
     u32 held;
@@ -113,6 +117,16 @@ def test_places_in_two_dimensions(target: str) -> None:
     module(target).run("places", grid=(width, height), block=(16, 12), args=[out, np.uint32(width), np.uint32(height)])
     x, y = np.meshgrid(np.arange(width), np.arange(height))
     np.testing.assert_array_equal(out, y << 16 | x)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("groups", [4, 8, 32, 64])
+def test_every_work_item_runs_once_where_the_last_workgroup_of_each_row_has_fewer_waves(target: str, groups: int) -> None:
+    """A worker looks for such code behind 32 workgroups, and what it has just run then is the last one of a row."""
+    width, height = groups * 256 - 192, 25_600 // groups
+    out = np.zeros((height, width), np.uint32)
+    module(target).run("comes_by", grid=out.shape[::-1], block=256, args=[out, np.uint32(width)])
+    assert (out == 1).all()
 
 
 @pytest.mark.parametrize("target", TARGETS)

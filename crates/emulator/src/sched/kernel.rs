@@ -54,10 +54,13 @@ impl Worker<'_> {
         let mut done = 0;
         let (mut trouble, mut result) = (None, Ok(()));
         let groups = d.groups();
+        // The workgroup that has ended may have been one at an edge.
+        let of_whole = d.waves(d.workgroup.iter().product());
+        let waves_of = |size: [u32; 3]| if size == d.workgroup { of_whole } else { d.waves(size.iter().product()) };
         while done < most && run.is_for(&group.waves[0].wave) {
             let Some(number) = self.claim(1) else { break };
             let id = next_to(group.id, number, groups);
-            if d.group_size(id) != d.workgroup && d.waves(d.group_size(id).iter().product()) != count {
+            if waves_of(d.group_size(id)) != count {
                 let slot = self.free_slots.pop().unwrap_or_default();
                 resident.push(self.start(id, (number, None), self.slot0 + slot));
                 break;
