@@ -33,6 +33,11 @@ KERNEL places(u32 *out, u32 width, u32 height) {
 KERNEL comes_by(u32 *out, u32 width) {
     out[(group_y() * __builtin_amdgcn_workgroup_size_y() + local_y()) * width + global_x()] += 1;
 }
+// In 2 dimensions, without a guard for rows.
+KERNEL image(const u32 *a, u32 *out, u32 width) {
+    u32 x = global_x(), y = group_y() * __builtin_amdgcn_workgroup_size_y() + local_y();
+    if (x < width) out[y * width + x] = a[y * width + x] + 1;
+}
 // Registers that nothing has written hold zeros, whatever the wave before has left there.
 KERNEL unwritten(u32 *out) {
     u32 held;
@@ -127,6 +132,18 @@ def test_every_work_item_runs_once_where_the_last_workgroup_of_each_row_has_fewe
     out = np.zeros((height, width), np.uint32)
     module(target).run("comes_by", grid=out.shape[::-1], block=256, args=[out, np.uint32(width)])
     assert (out == 1).all()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("block", "missing"), [((32, 2), 4), ((32, 2), 12), ((16, 2), 4), ((16, 4), 4), ((24, 8), 7)])
+def test_the_last_row_of_an_image_that_ends_where_its_memory_does(target: str, block, missing: int) -> None:
+    """A wave has several rows. Where the last one begins there is no room for all the lanes that may follow, as those behind the
+    image are off; where the one before it begins there was."""
+    width, height = 7 * block[0] - missing, 500 * block[1]
+    image = np.arange(width * height, dtype=np.uint32).reshape(height, width)
+    out = np.zeros_like(image)
+    module(target).run("image", blocks=(7, 500), block=block, args=[image, out, np.uint32(width)])
+    np.testing.assert_array_equal(out, image + 1)
 
 
 @pytest.mark.parametrize("target", TARGETS)

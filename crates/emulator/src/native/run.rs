@@ -113,7 +113,8 @@ impl Run {
     /// What is done where the code was left too often.
     #[inline(never)]
     fn give_up(&self, w: &mut Wave) -> Flow {
-        let make = || native_with(self.machine, &self.ops, Terms { global: false, loops: false, ..self.terms });
+        let make =
+            || native_with(self.machine, &self.ops, Terms { global: false, loops: false, ends: false, ..self.terms });
         // Of two blocks that were one, each is for itself then.
         let is_worth_it = self.is_global && self.terms.skip.is_none();
         let Some(rest) = self.rest.get_or_init(|| if is_worth_it { make() } else { None }) else {

@@ -140,6 +140,8 @@ impl Look<'_> {
         };
         let vmovd = if self.machine.wide { Code::EVEX_Vmovd_rm32_xmm } else { Code::VEX_Vmovd_rm32_xmm };
         let mut not = Vec::new();
+        // What vectors before this one have found counts no more: where there is no room, only a part of it is written anew.
+        it.begin(self.asm)?;
         self.put(Instruction::with2(Code::Cmp_rm32_imm32, self.how, lds::NEIGHBOURS))?;
         not.push(self.asm.jump(Code::Jne_rel32_64)?);
         self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EDX, 1))?;
