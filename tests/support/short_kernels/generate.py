@@ -51,6 +51,8 @@ class Kernel:
             "s_load_dword s58, s[0:1], 0x28",
         ]
         lines += ["s_load_dwordx2 s[62:63], s[0:1], 0x2c", self.wait]
+        # Bits of MODE that no arithmetic depends on. The next wave begins with its own.
+        lines += ["s_getreg_b32 s60, hwreg(1, 24, 3)", "s_setreg_imm32_b32 hwreg(1, 24, 2), 3"]
         lines += ["v_bfe_u32 v2, v0, 20, 10", "v_bfe_u32 v1, v0, 10, 10", "v_and_b32 v0, 0x3ff, v0", "v_mov_b32 v3, 0"]
         # z * height + y, times the width, + x.
         for axis in reversed(range(self.dimensions)):
