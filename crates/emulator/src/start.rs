@@ -40,7 +40,7 @@ pub struct Start {
     /// What differs: scalar registers with the workgroup's number in a dimension, and all else.
     numbers: Vec<(u8, usize)>,
     fields: Vec<EntryField>,
-    /// Pairs of scalar registers that lead to what no wave writes: arguments and the packet.
+    /// Pairs of scalar registers that lead to what no wave is to write while others may read it: arguments and the packet.
     pub constants: Vec<u8>,
     /// The work-item's ids that the kernel asks for: the row, the bits and the dimension.
     ids: Vec<(usize, u8, usize)>,
