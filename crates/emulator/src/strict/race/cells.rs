@@ -81,11 +81,28 @@ pub enum Role {
 }
 pub const ROLES: [Role; 3] = [Role::Writer, Role::Reader, Role::Another];
 
-/// How much of a page an access touches: a word, or the line that begins with it, all of whose words remember the same.
+/// How much of a page an access touches: a word, some in a row of one line, or the line that begins with it, all of whose
+/// words remember the same.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    pub word: usize,
-    pub is_line: bool,
+    word: usize,
+    count: usize,
+    is_line: bool,
+}
+
+impl Part {
+    pub fn word(word: usize) -> Part {
+        Part::words(word, 1)
+    }
+    pub fn words(word: usize, count: usize) -> Part {
+        Part { word, count, is_line: false }
+    }
+    pub fn line(word: usize) -> Part {
+        Part { word, count: LINE, is_line: true }
+    }
+    pub fn is_several(&self) -> bool {
+        self.count > 1
+    }
 }
 
 /// What the words of a page remember in one role.
@@ -110,10 +127,11 @@ impl Records {
         if line.who == APART { &self.apart[line.seq as usize][word % LINE] } else { line }
     }
 
-    fn at(&mut self, part: Part) -> &mut Stamp {
+    /// The records of some words, or the one that they share.
+    fn at(&mut self, part: Part) -> &mut [Stamp] {
         let line = &mut self.lines[part.word / LINE];
         if part.is_line {
-            return line;
+            return std::slice::from_mut(line);
         }
         if line.who != APART {
             let words = [*line; LINE];
@@ -129,7 +147,19 @@ impl Records {
             };
             *line = Stamp { who: APART, seq, ..Stamp::default() };
         }
-        &mut self.apart[line.seq as usize][part.word % LINE]
+        let first = part.word % LINE;
+        &mut self.apart[line.seq as usize][first..first + part.count]
+    }
+
+    /// Whether neighbouring words of a line remember the same access.
+    fn is_alike(&self, word: usize, count: usize) -> bool {
+        let line = &self.lines[word / LINE];
+        if line.who != APART {
+            return true;
+        }
+        let first = word % LINE;
+        let words = &self.apart[line.seq as usize][first..first + count];
+        words.iter().all(|stamp| stamp.is_access_of(&words[0]) && stamp.bits == words[0].bits)
     }
 
     fn unite(&mut self, line: usize) {
@@ -156,14 +186,19 @@ impl Page {
         self.0.iter().flatten().all(|records| records.lines[word / LINE].who != APART)
     }
 
+    /// Whether these words of one line all remember the same, in each role.
+    pub fn is_alike(&self, word: usize, count: usize) -> bool {
+        self.0.iter().flatten().all(|records| records.is_alike(word, count))
+    }
+
     /// The words of a word's line were all touched by an access: what they remember may be the same again.
     pub fn unite(&mut self, word: usize) {
         self.0.iter_mut().flatten().for_each(|records| records.unite(word / LINE));
     }
 
     fn put(&mut self, role: Role, part: Part, by: Stamp) {
-        let stamp = self.0[role as usize].get_or_insert_with(Records::none).at(part);
-        *stamp = stamp.followed_by(by);
+        let stamps = self.0[role as usize].get_or_insert_with(Records::none).at(part);
+        stamps.iter_mut().for_each(|stamp| *stamp = stamp.followed_by(by));
     }
 
     pub fn write(&mut self, part: Part, by: Stamp) {
@@ -205,7 +240,7 @@ impl Pages {
 mod tests {
     use super::*;
 
-    const WORD: Part = Part { word: 7, is_line: false };
+    const WORD: usize = 7;
 
     fn access(who: u32, seq: u32, bytes: u32) -> Stamp {
         Stamp { who, seq, pc: 0, bits: bytes }
@@ -215,10 +250,10 @@ mod tests {
     fn lanes_of_one_access_share_a_word() {
         let mut page = Page::default();
         let bytes = |page: &Page| page.get(Role::Writer, 7).unwrap().bits & Stamp::BYTES;
-        page.write(WORD, access(1, 5, 0b0011));
-        page.write(WORD, access(1, 5, 0b1100));
+        page.write(Part::word(WORD), access(1, 5, 0b0011));
+        page.write(Part::word(WORD), access(1, 5, 0b1100));
         assert_eq!(bytes(&page), 0b1111);
-        page.write(WORD, access(1, 6, 0b0001));
+        page.write(Part::word(WORD), access(1, 6, 0b0001));
         assert_eq!(bytes(&page), 0b0001);
     }
 
@@ -226,31 +261,50 @@ mod tests {
     fn two_readers_are_remembered_and_an_ordered_one_makes_room() {
         let mut page = Page::default();
         let whos = |page: &Page| [Role::Reader, Role::Another].map(|role| page.get(role, 7).unwrap().who);
-        page.read(WORD, access(1, 1, 15), |_| false);
-        page.read(WORD, access(2, 1, 15), |_| false);
-        page.read(WORD, access(1, 2, 15), |_| false);
+        page.read(Part::word(WORD), access(1, 1, 15), |_| false);
+        page.read(Part::word(WORD), access(2, 1, 15), |_| false);
+        page.read(Part::word(WORD), access(1, 2, 15), |_| false);
         assert_eq!((whos(&page), page.get(Role::Reader, 7).unwrap().seq), ([1, 2], 2));
-        page.read(WORD, access(3, 1, 15), |_| false);
+        page.read(Part::word(WORD), access(3, 1, 15), |_| false);
         assert_eq!(whos(&page), [1, 3]);
-        page.read(WORD, access(4, 1, 15), |_| true);
+        page.read(Part::word(WORD), access(4, 1, 15), |_| true);
         assert_eq!(whos(&page), [4, 3]);
         assert!(page.get(Role::Writer, 7).is_none());
+    }
+
+    #[test]
+    fn words_that_remember_the_same_access_are_read_as_one() {
+        let mut page = Page::default();
+        let readers = |page: &Page| [2, 3, 4, 5].map(|word| page.get(Role::Reader, word).unwrap().who);
+        assert!(page.is_alike(2, 4));
+        page.read(Part::words(3, 2), access(1, 1, 15), |_| false);
+        assert_eq!(readers(&page), [0, 1, 1, 0]);
+        assert!(page.is_alike(3, 2) && !page.is_alike(2, 2) && !page.is_alike(4, 2));
+        // The same access, but other bytes; and the other reader that a word remembers.
+        page.read(Part::word(4), access(1, 1, 3), |_| false);
+        assert!(page.is_alike(3, 2));
+        page.read(Part::word(4), access(1, 2, 3), |_| false);
+        assert!(!page.is_alike(3, 2));
+        page.read(Part::words(3, 2), access(1, 3, 15), |_| false);
+        assert!(page.is_alike(3, 2));
+        page.read(Part::word(3), access(2, 1, 15), |_| false);
+        assert!(!page.is_alike(3, 2));
     }
 
     #[test]
     fn a_line_is_one_record_until_its_words_differ_and_from_when_they_agree_again() {
         let mut page = Page::default();
         let writers = |page: &Page| [15, 16, 20, 31, 32].map(|word| page.get(Role::Writer, word).unwrap().who);
-        page.write(Part { word: 16, is_line: true }, access(1, 1, 15));
+        page.write(Part::line(16), access(1, 1, 15));
         assert!(page.is_line(20));
         assert_eq!(writers(&page), [0, 1, 1, 1, 0]);
-        page.write(Part { word: 20, is_line: false }, access(2, 1, 15));
+        page.write(Part::word(20), access(2, 1, 15));
         assert!(!page.is_line(16) && page.is_line(32));
         assert_eq!(writers(&page), [0, 1, 2, 1, 0]);
         page.unite(16);
         assert!(!page.is_line(16));
         for round in 0..3 {
-            (16..32).for_each(|word| page.write(Part { word, is_line: false }, access(3 + round, 1, 15)));
+            (16..32).for_each(|word| page.write(Part::word(word), access(3 + round, 1, 15)));
             page.unite(31);
             assert!(page.is_line(16));
             assert_eq!(writers(&page), [0, 3 + round, 3 + round, 3 + round, 0]);

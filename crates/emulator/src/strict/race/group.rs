@@ -296,8 +296,8 @@ impl Watched {
         Told { who: self.who(wave), done, first: self.first, mates, others }
     }
 
-    /// A wave invalidates some caches.
-    pub fn invalidate(&mut self, order: &Order, wave: u16, caches: u8, done: Done) {
+    /// A wave invalidates some caches. `done` gives what its waits guarantee of so many accesses.
+    pub fn invalidate(&mut self, order: &Order, wave: u16, caches: u8, done: impl FnOnce(u32) -> Done) {
         let invalidates = self.races.within.invalidates;
         let own = &mut self.waves[usize::from(wave)];
         if invalidates && caches & INNER != 0 {
@@ -313,6 +313,7 @@ impl Watched {
         if own.looked.is_empty() {
             return;
         }
+        let done = done(own.issued);
         let (mut words, mut nearby) = (Vec::new(), Vec::new());
         own.looked.retain(|&word, look| {
             if look.seq <= done[look.stream] {

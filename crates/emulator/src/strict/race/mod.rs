@@ -36,7 +36,7 @@ use gate::Gate;
 pub use gate::Passage;
 pub use group::Watched;
 use known::{History, Known, Told};
-pub use touch::{Access, Lack, Race};
+pub use touch::{Access, Lack, Places, Race};
 
 /// What a launch remembers, for all its waves. Who has a shard may lock what was told, not the other way round.
 pub struct Races {

@@ -1,7 +1,6 @@
 //! What an access to device memory touches, and which earlier one it races with.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use smallvec::SmallVec;
@@ -85,6 +84,41 @@ pub enum Lack {
     Invalidation,
 }
 
+/// Where lanes access memory: each one's number and address.
+#[derive(Clone, Copy)]
+pub enum Places<'a> {
+    /// The wave's first lanes, so many of them, each behind the one before it.
+    Row {
+        start: u64,
+        count: usize,
+    },
+    List(&'a [(usize, u64)]),
+}
+
+impl Places<'_> {
+    pub fn len(&self) -> usize {
+        match self {
+            Places::Row { count, .. } => *count,
+            Places::List(list) => list.len(),
+        }
+    }
+
+    /// The address of the first.
+    pub fn first(&self) -> Option<u64> {
+        match self {
+            Places::Row { start, .. } => Some(*start),
+            Places::List(list) => list.first().map(|&(_, at)| at),
+        }
+    }
+
+    fn lane(&self, place: usize) -> usize {
+        match self {
+            Places::Row { .. } => place,
+            Places::List(list) => list[place].0,
+        }
+    }
+}
+
 /// Bytes in a row that lanes touch, which stand in a row among the access's places.
 #[derive(Clone, Copy)]
 pub(super) struct Run {
@@ -102,8 +136,14 @@ impl Run {
 }
 
 /// What lanes touch, `size` bytes each. `once`: what the lane before has touched as well does not count.
-fn runs(places: &[(usize, u64)], size: u64, once: bool, runs: &mut Vec<Run>) {
+fn runs(places: Places<'_>, size: u64, once: bool, runs: &mut Vec<Run>) {
     runs.clear();
+    let places = match places {
+        Places::Row { start, count } => {
+            return runs.push(Run { place: 0, count, start, end: start.saturating_add(size * count as u64) });
+        }
+        Places::List(list) => list,
+    };
     let Some(&(_, start)) = places.first() else { return };
     let next = |(odd, next): (u64, u64), &(_, at): &(usize, u64)| (odd | at ^ next, next.wrapping_add(size));
     let (odd, end) = places.iter().fold((0, start), next);
@@ -157,6 +197,18 @@ impl Progress<'_> {
         (run.place + before as usize, run.start.saturating_add((before + 1) * self.access.size))
     }
 
+    /// How many words from there on a read touches as one: whole words of a line that remember the same.
+    fn words_alike(&self, page: &Page, run: &Run) -> usize {
+        let at = self.at;
+        let is_plain = !self.access.writes && self.judged.is_none() && self.apart <= at;
+        if !is_plain || !(at | self.access.size).is_multiple_of(4) {
+            return 0;
+        }
+        let end = run.end.min((at | (LINE_BYTES - 1)).saturating_add(1));
+        let count = ((end - at) / 4) as usize;
+        if count > 1 && page.is_alike(word_of(at), count) { count } else { 0 }
+    }
+
     fn advance(&mut self, next: u64, touched: &[Run]) {
         self.at = next;
         if next == touched[self.run].end {
@@ -173,12 +225,11 @@ impl Watched {
         &mut self,
         order: &Order,
         access: &Access,
-        places: &[(usize, u64)],
+        places: Places<'_>,
         told: Option<&Told>,
         done: Done,
         same: &dyn Fn(usize) -> bool,
     ) -> Option<Race> {
-        let races = Arc::clone(&self.races);
         let mut touched = std::mem::take(&mut self.touched);
         runs(places, access.size, !access.writes, &mut touched);
         let by = access.stamp(self.who(access.wave));
@@ -186,7 +237,7 @@ impl Watched {
         let joins = access.atomic.is_some_and(|returns| {
             returns
                 || places.len() == 1
-                || self.has_stored && told.is_some_and(|told| races.affords(told, places.len()))
+                || self.has_stored && told.is_some_and(|told| self.races.affords(told, places.len()))
         });
         let (writers, readers) = (Judge::default(), Judge::default());
         let at = touched.first().map_or(0, |run| run.start);
@@ -208,9 +259,9 @@ impl Watched {
         let (mut found, mut nearby) = (None, false);
         while progress.run < touched.len() {
             let page = page_of(progress.at);
-            let obstacle = self.pass(order, &mut races.shard(page), page, &touched, &mut progress);
+            let obstacle = self.pass(order, &mut self.races.shard(page), page, &touched, &mut progress);
             let Some((earlier, wrote)) = obstacle else { continue };
-            if !std::mem::replace(&mut nearby, true) && !races.within.invalidates {
+            if !std::mem::replace(&mut nearby, true) && !self.races.within.invalidates {
                 // Who waits for a wave of its own workgroup needs no caches invalidated.
                 self.acquire_nearby(order, access.wave, done);
                 progress.writers = Judge::default();
@@ -228,11 +279,11 @@ impl Watched {
                     continue;
                 }
             }
-            let (lane, address) = (places[progress.lane(&touched[progress.run]).0].0, progress.at);
+            let (lane, address) = (places.lane(progress.lane(&touched[progress.run]).0), progress.at);
             let silent = access.writes && access.atomic.is_none() && same(lane);
             progress.judged = Some(silent);
             if found.is_none() && !silent {
-                let (group, wave) = races.place_of(earlier.who);
+                let (group, wave) = self.races.place_of(earlier.who);
                 let pc = access.pc & !0xffff_ffff | u64::from(earlier.pc);
                 let may_compare = earlier.has(Stamp::ATOMIC) && by.has(Stamp::SMALL_READ);
                 let lack = self.lack(order, access, &earlier);
@@ -267,24 +318,26 @@ impl Watched {
             let word = word_of(at);
             let has_line = at.is_multiple_of(LINE_BYTES) && run.end - at >= LINE_BYTES;
             let is_line = has_line && progress.apart <= at && page.is_line(word);
-            let (bytes, next) = if is_line {
-                (Stamp::BYTES, at + LINE_BYTES)
+            let alike = if is_line { 0 } else { progress.words_alike(page, run) };
+            let (part, bytes, next) = if is_line {
+                (Part::line(word), Stamp::BYTES, at + LINE_BYTES)
+            } else if alike > 1 {
+                (Part::words(word, alike), Stamp::BYTES, at + 4 * alike as u64)
             } else {
                 let next = (at | 3).saturating_add(1).min(progress.lane(run).1);
-                (((1u32 << (next - at)) - 1) << (at & 3), next)
+                (Part::word(word), ((1u32 << (next - at)) - 1) << (at & 3), next)
             };
             let by = Stamp { bits: progress.by.bits | bytes, ..progress.by };
             let judged = progress.judged.take();
             if judged.is_none()
                 && let Some(obstacle) = self.obstacle(order, page, word, &by, progress)
             {
-                if is_line {
+                if part.is_several() {
                     progress.apart = next;
                     continue;
                 }
                 return Some(obstacle);
             }
-            let part = Part { word, is_line };
             match writes {
                 true if judged == Some(true) => {}
                 true => {

@@ -1,10 +1,12 @@
 //! A wave's accesses to device memory, as the search for races sees them.
 
+use smallvec::SmallVec;
+
 use super::coherence::{ALL, CacheControl, Scope};
-use super::{Access, Lack, Passage, Race};
+use super::{Access, Lack, Passage, Places, Race};
 use crate::masks::lanes;
 use crate::mem::Action;
-use crate::mem::access::{Addresses, Rows};
+use crate::mem::access::{Addresses, Rows, in_a_row};
 use crate::mem::atomic::Atomic;
 use crate::report::FindingKind;
 use crate::strict::memory::with;
@@ -34,14 +36,15 @@ pub fn lanes_at(w: &mut Wave, action: Action, rows: Rows, at: &Addresses, size: 
         if mask == 0 || !strict.looks_for_races() {
             return;
         }
-        let mut places = [(0, 0); 64];
-        let mut count = 0;
-        for lane in lanes(mask) {
-            places[count] = (lane, at.lane[lane]);
-            count += 1;
-        }
         let same = |lane: usize| rows.words != 0 && is_in_memory(w, action, rows, lane, at.lane[lane]);
-        strict.race(action, &places[..count], size, true, &same);
+        let is_atomic = matches!(action, Action::Atomic(..));
+        if let Some((start, len)) = in_a_row(&at.lane, mask, size).filter(|(_, len)| !is_atomic && *len != 0) {
+            let places = Places::Row { start, count: (len / size) as usize };
+            return strict.race(action, places, size, true, &same);
+        }
+        let mut places = SmallVec::<[(usize, u64); 64]>::new();
+        lanes(mask).for_each(|lane| places.push((lane, at.lane[lane])));
+        strict.race(action, Places::List(&places), size, true, &same);
     });
 }
 
@@ -51,7 +54,7 @@ pub fn bytes(w: &mut Wave, action: Action, mask: u64, count: u32, place: &dyn Fn
         if strict.looks_for_races() {
             let all = lanes(mask).flat_map(|lane| (0..count).map(move |byte| (lane, place(lane, byte))));
             let places: Vec<_> = all.filter(|&(_, address)| !strict.scratch.holds(address)).collect();
-            strict.race(action, &places, 1, true, &|_| false);
+            strict.race(action, Places::List(&places), 1, true, &|_| false);
         }
     });
 }
@@ -60,7 +63,7 @@ pub fn bytes(w: &mut Wave, action: Action, mask: u64, count: u32, place: &dyn Fn
 pub fn scalar(w: &mut Wave, action: Action, address: u64, size: u64) {
     with(w, |strict, _| {
         if strict.looks_for_races() {
-            strict.race(action, &[(0, address)], size, false, &|_| false);
+            strict.race(action, Places::List(&[(0, address)]), size, false, &|_| false);
         }
     });
 }
@@ -82,21 +85,17 @@ impl Strict {
         self.group.borrow_mut().races().is_some()
     }
 
-    fn race(
-        &mut self,
-        action: Action,
-        places: &[(usize, u64)],
-        size: u64,
-        by_lanes: bool,
-        same: &dyn Fn(usize) -> bool,
-    ) {
+    fn race(&mut self, action: Action, places: Places<'_>, size: u64, by_lanes: bool, same: &dyn Fn(usize) -> bool) {
         let mut group = self.group.borrow_mut();
-        let Some((order, races)) = group.races().filter(|_| !places.is_empty()) else { return };
+        let Some(((order, races), first)) = group.races().zip(places.first()) else { return };
         let (atomic, compares) = match action {
             Action::Atomic(atomic, returns) => (Some(returns), matches!(atomic, Atomic::CmpSwap | Atomic::FCmpSwap)),
             _ => (None, false),
         };
-        if compares && !self.suspects.is_empty() {
+        if compares
+            && !self.suspects.is_empty()
+            && let Places::List(places) = places
+        {
             let is_here = |address: u64| places.iter().any(|&(_, at)| at >> 2 == address >> 2);
             self.suspects.retain(|_, suspect| !is_here(suspect.race.address));
         }
@@ -110,7 +109,7 @@ impl Strict {
             races.store(self.wave, seq, stream);
         }
         let access = Access { wave: self.wave, pc: self.log.pc, writes, atomic, scope, size, marked, seq, stream };
-        let in_ring = races.is_in_ring(places[0].1);
+        let in_ring = races.is_in_ring(first);
         let race = if in_ring { None } else { races.touch(order, &access, places, told.as_ref(), done, same) };
         drop(group);
         match race {
@@ -171,8 +170,8 @@ impl Strict {
         };
         let mut group = self.group.borrow_mut();
         let Some((order, races)) = group.races() else { return };
-        let done = self.waits.done(races.issued(self.wave));
-        races.invalidate(order, self.wave, caches, done);
+        let waits = &self.waits;
+        races.invalidate(order, self.wave, caches, |issued| waits.done(issued));
     }
 
     /// The same has been issued: its wave can wait for what it writes back.
