@@ -2,9 +2,11 @@
 
 use std::ops::DerefMut;
 
-use luthier_isa::hazard::{Firsts, Steps};
+use luthier_isa::hazard::{self, Firsts, Steps};
+use luthier_isa::op::Op as IsaOp;
 use luthier_isa::{Flags, Format, Inst};
 
+use super::quick::{ROWS, SCALARS};
 use super::{Checked, Looks, Strict, engine, within};
 use crate::op::{Flow, Handler, Op};
 use crate::registers::scalar;
@@ -15,10 +17,8 @@ use crate::wave::Wave;
 const OPENS: u8 = 1;
 const VECTOR: u8 = 2;
 const TRANSCENDENTAL: u8 = 4;
-/// Something of its registers is to be looked at.
-const FRESH: u8 = 8;
 /// Later instructions may have to stay away from it, or it has to do with more than pairs: whatever was done lately.
-const ACTS: u8 = 16;
+const ACTS: u8 = 8;
 
 /// Sets up the micro-ops that come before the instructions of a block, each given with what it is to check.
 pub fn set_up<'a>(
@@ -38,13 +38,13 @@ pub fn set_up<'a>(
     for (number, (checked, op)) in checked.iter().zip(ops).enumerate() {
         let steps = checked.hazards.steps();
         let bit = |is: bool, bit: u8| if is { bit } else { 0 };
-        let has_fresh =
-            !checked.fresh.is_empty() || checked.quick.as_ref().is_some_and(|quick| !quick.fresh.is_empty());
+        let fresh = checked.quick.as_ref().map_or(0, |quick| quick.fresh.kinds());
+        let fresh = fresh | if checked.fresh.is_empty() { 0 } else { PENDING };
         let plain = is_plain(checked, looks) && (checked.quick.is_some() || !looks.contains(Looks::VALUES));
         let concerns = if looks.contains(Looks::HAZARDS) { checked.hazards.concerns() } else { Some(0) };
         op.run = match () {
             () if plain && !looks.at_all() => mark as Handler,
-            () if plain => light,
+            () if plain => light_for(fresh),
             () if is_bare(checked, looks) => bare,
             () if only_issues(checked, looks) => issue,
             () => before,
@@ -58,7 +58,6 @@ pub fn set_up<'a>(
         op.sdst = bit(number == 0, OPENS)
             | bit(steps.vector, VECTOR)
             | bit(steps.transcendental, TRANSCENDENTAL)
-            | bit(has_fresh, FRESH)
             | bit(acts, ACTS);
     }
 }
@@ -66,7 +65,9 @@ pub fn set_up<'a>(
 /// Whether an instruction waits for what is in flight, or sees to caches, and has nothing to do with registers.
 fn is_bare(checked: &Checked, looks: Looks) -> bool {
     let no_values = !looks.contains(Looks::VALUES) || checked.quick.as_ref().is_some_and(|quick| quick.all.is_empty());
-    no_values && checked.touched.is_empty() && checked.counters == 0 && checked.unallocated.is_none()
+    // Some cache instructions are counted, as loads that fill nothing.
+    let is_bare = checked.touched.is_empty() && checked.unallocated.is_none();
+    no_values && is_bare && (checked.counters == 0 || checked.cache.is_some())
 }
 
 /// Whether an instruction is counted by what waits go by, and does nothing else out of the ordinary.
@@ -86,8 +87,14 @@ fn is_plain(checked: &Checked, looks: Looks) -> bool {
 /// Whether strict mode has nothing to do before an instruction: it computes, branches or waits, and neither what it works
 /// with nor where it is matters to the findings that are wanted.
 pub fn has_nothing_to_do(inst: &Inst, checked: &Checked, looks: Looks) -> bool {
-    let flags = inst.info().flags;
-    let is_silent = match inst.info().format {
+    let info = inst.info();
+    // Hints to who issues instructions, which nothing else looks at.
+    let is_hint = matches!(info.op(), IsaOp::SDelayAlu | IsaOp::SClause);
+    if is_hint && !hazard::counts_states(info.mode) {
+        return true;
+    }
+    let flags = info.flags;
+    let is_silent = match info.format {
         Format::Sop2 | Format::Sopc => true,
         Format::Sop1 | Format::Sopk => flags.contains(Flags::SALU) && !flags.contains(Flags::BARRIER),
         Format::Sopp => flags.intersects(Flags::BRANCH | Flags::COND_BRANCH | Flags::WAIT),
@@ -139,9 +146,14 @@ fn bare(w: &mut Wave, op: &Op) -> Flow {
         strict.invalidate_caches(control);
     }
     if strict.looks.contains(Looks::WAITS) {
-        if checked.wait.as_ref().is_some_and(|wait| strict.waits.wait(wait)) {
-            strict.settle();
+        if checked.counters != 0 {
+            strict.waits.see_to_room(checked);
+            strict.waits.issue(checked);
         }
+        if let Some(wait) = &checked.wait {
+            strict.waits.wait(wait);
+        }
+        strict.settle();
         if strict.waits.has_done() {
             strict.note_done();
         }
@@ -160,7 +172,10 @@ fn issue(w: &mut Wave, op: &Op) -> Flow {
     // SAFETY: `set_up` has made this op.
     let checked = unsafe { checked_of(op) };
     strict.clean |= op.sdst & OPENS != 0;
-    if !strict.clean || !strict.waits.has_room(checked) || !strict.finds_nothing(checked, exec, all) {
+    if !strict.clean
+        || !strict.waits.has_room(checked)
+        || !strict.finds_nothing::<{ ROWS | SCALARS }>(checked, (exec, all))
+    {
         return before(w, op);
     }
     strict.be_before(op);
@@ -170,16 +185,34 @@ fn issue(w: &mut Wave, op: &Op) -> Flow {
     Flow::Next
 }
 
+/// What of an instruction's registers the instructions of its block before it have not settled: whether loads in flight write
+/// some; and [`units`](super::quick::Units) of these kinds.
+const PENDING: u8 = 4;
+
+/// The micro-op before an instruction that mostly has nothing to check, by what is to be looked at.
+fn light_for(fresh: u8) -> Handler {
+    const ROWS_TOO: u8 = PENDING | ROWS;
+    const SCALARS_TOO: u8 = PENDING | SCALARS;
+    const ALL: u8 = PENDING | ROWS | SCALARS;
+    match fresh {
+        0 => light::<0>,
+        PENDING => light::<PENDING>,
+        ROWS | ROWS_TOO => light::<ROWS_TOO>,
+        SCALARS | SCALARS_TOO => light::<SCALARS_TOO>,
+        _ => light::<ALL>,
+    }
+}
+
 /// Before an instruction that mostly has nothing to check.
-fn light(w: &mut Wave, op: &Op) -> Flow {
-    let (exec, all) = (w.exec(), w.all_lanes());
+fn light<const FRESH: u8>(w: &mut Wave, op: &Op) -> Flow {
+    let lanes = if FRESH & ROWS != 0 { (w.exec(), w.all_lanes()) } else { (0, 0) };
     let Some(strict) = &mut w.strict else { return Flow::Next };
     strict.clean |= op.sdst & OPENS != 0;
     if !strict.clean {
         return before(w, op);
     }
     // SAFETY: `set_up` has made this op.
-    if op.sdst & FRESH != 0 && !strict.finds_nothing(unsafe { checked_of(op) }, exec, all) {
+    if FRESH != 0 && !strict.finds_nothing::<FRESH>(unsafe { checked_of(op) }, lanes) {
         return before(w, op);
     }
     strict.be_before(op);
@@ -199,13 +232,13 @@ impl Strict {
     /// Whether an instruction finds its registers defined, and written by no load in flight; if so, what it writes is defined.
     /// All instructions of the block before it have.
     #[inline(always)]
-    fn finds_nothing(&mut self, checked: &Checked, exec: u64, all: u64) -> bool {
+    fn finds_nothing<const FRESH: u8>(&mut self, checked: &Checked, (exec, all): (u64, u64)) -> bool {
         if !self.waits.are_free(&checked.fresh) {
             return false;
         }
         match &checked.quick {
-            Some(quick) => self.shadow.passes(quick, true, exec, all),
-            None => true,
+            Some(quick) if FRESH & (ROWS | SCALARS) != 0 => self.shadow.passes::<FRESH>(quick, true, exec, all),
+            _ => true,
         }
     }
 
@@ -264,7 +297,7 @@ fn before(w: &mut Wave, op: &Op) -> Flow {
     }
     let passes = match &checked.quick {
         _ if !strict.looks.contains(Looks::VALUES) => Some(true),
-        quick => quick.as_ref().map(|quick| strict.shadow.passes(quick, clean, exec, all)),
+        quick => quick.as_ref().map(|quick| strict.shadow.passes::<{ ROWS | SCALARS }>(quick, clean, exec, all)),
     };
     // Of others nothing is known.
     let settles = checked.quick.as_ref().is_some_and(|quick| quick.settles());

@@ -12,9 +12,12 @@ use crate::wave::Wave;
 /// The rows that are registers, from v0 on.
 pub(super) const ROWS: usize = crate::registers::rows::TEMP as usize;
 
+/// Codes of scalars.
+pub(super) const CODES: usize = 256;
+
 pub(super) struct Shadow {
     /// One set bit for each undefined bit.
-    pub(super) scalars: [u32; 256],
+    pub(super) scalars: [u32; CODES],
     /// The lanes with undefined bits.
     pub(super) lanes: [u64; ROWS],
     /// The undefined bits of each of these lanes, unless the row is in `mixed`.
@@ -37,7 +40,7 @@ pub(super) fn block_of(row: usize) -> u16 {
 
 impl Default for Shadow {
     fn default() -> Shadow {
-        let mut scalars = [0; 256];
+        let mut scalars = [0; CODES];
         scalars[..SCALARS].fill(!0);
         Shadow {
             scalars,
@@ -61,7 +64,7 @@ fn row_of(first: u16, k: u8) -> usize {
 impl Shadow {
     /// As for a wave that begins.
     pub fn restart(&mut self) {
-        self.scalars = [0; 256];
+        self.scalars = [0; CODES];
         self.scalars[..SCALARS].fill(!0);
         // A wave has few of all the registers.
         for block in lanes(std::mem::take(&mut self.touched).into()) {

@@ -53,6 +53,8 @@ pub struct Wait {
     pub counters: Counters,
     /// By the counter's bit.
     pub limits: [u16; COUNTERS],
+    /// The counters of which nothing remains.
+    none_left: Counters,
 }
 
 impl Wait {
@@ -60,11 +62,16 @@ impl Wait {
     pub fn of(counter: Counters, limit: u32) -> Wait {
         let mut wait = Wait { counters: counter, ..Wait::default() };
         wait.limits[counter.trailing_zeros() as usize % COUNTERS] = limit.min(0xffff) as u16;
+        wait.none_left = if limit == 0 { counter } else { 0 };
         wait
     }
     pub fn and(self, other: Wait) -> Wait {
         let limit = |k: usize| if other.counters >> k & 1 != 0 { other.limits[k] } else { self.limits[k] };
-        Wait { counters: self.counters | other.counters, limits: std::array::from_fn(limit) }
+        Wait {
+            counters: self.counters | other.counters,
+            limits: std::array::from_fn(limit),
+            none_left: self.none_left & !other.counters | other.none_left,
+        }
     }
 }
 
@@ -86,6 +93,15 @@ impl Loaded {
     }
     fn contains(&self, unit: u16) -> bool {
         self.0.iter().any(|&(first, count)| unit.wrapping_sub(first) < count)
+    }
+    #[inline(always)]
+    pub fn for_each(&self, mut f: impl FnMut(usize)) {
+        for &(first, count) in &self.0 {
+            if count == 0 {
+                break;
+            }
+            (first..first + count).for_each(|unit| f(unit.into()));
+        }
     }
     pub fn units(self) -> impl Iterator<Item = usize> {
         let some = self.0.into_iter().take_while(|(_, count)| *count != 0);
@@ -151,12 +167,8 @@ impl Waits {
             self.wait(wait);
             return true;
         }
-        if inst.counters != 0 {
-            // It reads its registers once it is issued.
-            if !self.has_room(inst) {
-                self.make_room(inst.counters, &inst.most);
-            }
-        }
+        // It reads its registers once it is issued.
+        self.see_to_room(inst);
         let free = match clean {
             true => self.are_free(&inst.fresh),
             false => self.has_arrived(inst),
@@ -174,7 +186,7 @@ impl Waits {
     #[inline]
     pub fn issue(&mut self, inst: &Checked) {
         let loaded = inst.loaded;
-        loaded.units().for_each(|unit| self.pending[unit] = self.pending[unit].saturating_add(1));
+        loaded.for_each(|unit| self.pending[unit] = self.pending[unit].saturating_add(1));
         self.any |= !loaded.is_empty();
         let (counters, unordered, order, filled) = (inst.counters, inst.unordered, inst.order, inst.filled);
         let needs = counters;
@@ -198,6 +210,14 @@ impl Waits {
     #[inline(always)]
     pub fn has_room(&self, inst: &Checked) -> bool {
         self.in_flight.len() < inst.room.into()
+    }
+
+    /// Before an operation is issued: its counters have room for it.
+    #[inline(always)]
+    pub fn see_to_room(&mut self, inst: &Checked) {
+        if inst.counters != 0 && !self.has_room(inst) {
+            self.make_room(inst.counters, &inst.most);
+        }
     }
 
     /// An operation is about to be issued that raises these counters: none of them is full.
@@ -248,9 +268,10 @@ impl Waits {
     /// As for a wave that begins.
     pub fn restart(&mut self) {
         // No others are pending.
-        for unit in self.in_flight.drain(..).flat_map(|item| item.loaded.units()) {
-            self.pending[unit] = 0;
+        for item in &self.in_flight {
+            item.loaded.for_each(|unit| self.pending[unit] = 0);
         }
+        self.in_flight.clear();
         self.any = false;
         self.finished.clear();
         self.some_done = false;
@@ -298,7 +319,7 @@ impl Waits {
                 last.counters &= touched;
             }
             if last.needs == 0 {
-                self.retire();
+                self.retire(0);
             }
         }
     }
@@ -347,25 +368,30 @@ impl Waits {
         self.finished.drain(..)
     }
 
-    /// Forgets what no counter holds any more.
-    fn retire(&mut self) {
-        let (pending, finished) = (&mut self.pending, &mut self.finished);
+    /// These counters count nothing any more, and what no counter holds is forgotten.
+    fn retire(&mut self, over: Counters) {
         let (mut loads, mut gone) = (false, 0);
         for item in &mut self.in_flight {
+            item.counters &= !over;
+            item.needs &= !over;
             if item.needs == 0 {
                 self.some_done |= std::mem::take(&mut item.seq) != 0;
-                finished.extend(Some(item.access).filter(|&a| a != 0));
-                item.loaded.units().for_each(|unit| pending[unit] = pending[unit].saturating_sub(1));
-                item.access = 0;
+                self.finished.extend(Some(std::mem::take(&mut item.access)).filter(|&a| a != 0));
+                item.loaded.for_each(|unit| self.pending[unit] = self.pending[unit].saturating_sub(1));
                 item.loaded = Loaded::default();
             }
             loads |= !item.loaded.is_empty();
             gone += usize::from(item.counters == 0);
         }
         self.any = loads;
-        // Mostly the oldest go.
-        while gone > 0 && self.in_flight.front().is_some_and(|item| item.counters == 0) {
+        // Mostly the oldest go, or the latest: what is asked for at once.
+        let is_over = |item: Option<&InFlight>| item.is_some_and(|item| item.counters == 0);
+        while gone > 0 && is_over(self.in_flight.front()) {
             self.in_flight.pop_front();
+            gone -= 1;
+        }
+        while gone > 0 && is_over(self.in_flight.back()) {
+            self.in_flight.pop_back();
             gone -= 1;
         }
         if gone > 0 {
@@ -373,51 +399,49 @@ impl Waits {
         }
     }
 
-    /// No more operations than these remain; whether some that were in flight are done by that, or may be.
+    /// No more operations than these remain.
     #[inline]
-    pub fn wait(&mut self, wait: &Wait) -> bool {
-        !self.in_flight.is_empty() && self.wait_for(wait)
+    pub fn wait(&mut self, wait: &Wait) {
+        if !self.in_flight.is_empty() {
+            self.wait_for(wait);
+        }
     }
 
-    fn wait_for(&mut self, wait: &Wait) -> bool {
-        let mut some = false;
-        let mut counters = wait.counters;
+    fn wait_for(&mut self, wait: &Wait) {
+        let mut some = wait.none_left != 0;
+        let mut counters = wait.counters & !wait.none_left;
         while counters != 0 {
             let k = counters.trailing_zeros() as usize;
-            let (counter, limit) = (1 << k, wait.limits[k]);
-            counters &= !counter;
+            counters &= counters - 1;
             // So few cannot be too many.
-            if self.in_flight.len() <= limit.into() {
-                continue;
-            }
-            if limit == 0 {
-                for item in self.in_flight.iter_mut().filter(|i| i.counters & counter != 0) {
-                    item.counters &= !counter;
-                    item.needs &= !counter;
-                    some = true;
-                }
-                continue;
-            }
-            // The adversary picks which of the unordered ones remain, so only zero guarantees those; an ordered one is
-            // done once it and its successors of the same order are more than may remain.
-            let mut left = [0usize; ORDERS as usize];
-            for item in self.in_flight.iter().filter(|i| i.counters & counter != 0 && !i.unordered) {
-                left[usize::from(item.order % ORDERS)] += 1;
-            }
-            left.iter_mut().for_each(|left| *left = left.saturating_sub(limit.into()));
-            for item in self.in_flight.iter_mut().filter(|i| i.counters & counter != 0) {
-                let left = &mut left[usize::from(item.order % ORDERS)];
-                if item.unordered || *left == 0 {
-                    continue;
-                }
-                *left -= 1;
-                item.counters &= !counter;
-                item.needs &= !counter;
-                some = true;
+            if self.in_flight.len() > wait.limits[k].into() {
+                some |= self.leave(1 << k, wait.limits[k].into());
             }
         }
         if some {
-            self.retire();
+            self.retire(wait.none_left);
+        }
+    }
+
+    /// No more than `limit` operations, which is not zero, remain of those that a counter counts; whether one does not. The
+    /// adversary picks which of the unordered ones remain, so only zero guarantees those; an ordered one is done once it and
+    /// its successors of the same order are more than may remain.
+    fn leave(&mut self, counter: Counters, limit: usize) -> bool {
+        let mut some = false;
+        let mut left = [0usize; ORDERS as usize];
+        for item in self.in_flight.iter().filter(|i| i.counters & counter != 0 && !i.unordered) {
+            left[usize::from(item.order % ORDERS)] += 1;
+        }
+        left.iter_mut().for_each(|left| *left = left.saturating_sub(limit));
+        for item in self.in_flight.iter_mut().filter(|i| i.counters & counter != 0) {
+            let left = &mut left[usize::from(item.order % ORDERS)];
+            if item.unordered || *left == 0 {
+                continue;
+            }
+            *left -= 1;
+            item.counters &= !counter;
+            item.needs &= !counter;
+            some = true;
         }
         some
     }

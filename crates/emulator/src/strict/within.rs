@@ -40,14 +40,14 @@ impl Known {
     /// Notes that these are defined once the instruction is done, and gives those that were not known to be: all rows
     /// where inactive lanes count too.
     fn learn(&mut self, all: &Units, reads_all: bool, writes_all: bool) -> Units {
-        let mut rows = |of: &[u16], asks: bool| {
-            let new = of.iter().copied().filter(|&row| self.rows.insert(row) || asks);
-            new.collect()
+        let mut rows = |of: &[u16], asks: bool| -> Vec<u16> {
+            of.iter().copied().filter(|&row| self.rows.insert(row) || asks).collect()
         };
-        let (read, written) = (rows(&all.rows, reads_all), rows(&all.written_rows, writes_all));
-        let mut scalars = |of: &[u8]| of.iter().copied().filter(|&code| self.scalars.insert(code)).collect();
-        let (scalars_read, scalars_written) = (scalars(&all.scalars), scalars(&all.written_scalars));
-        Units { rows: read, written_rows: written, scalars: scalars_read, written_scalars: scalars_written }
+        let (read, written) = (rows(all.rows(), reads_all), rows(all.written_rows(), writes_all));
+        let mut scalars =
+            |of: &[u16]| -> Vec<u16> { of.iter().copied().filter(|&code| self.scalars.insert(code as u8)).collect() };
+        let (scalars_read, scalars_written) = (scalars(all.scalars()), scalars(all.written_scalars()));
+        Units::new(&read, &scalars_read, &written, &scalars_written)
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
         }
     }
 
-    const NAMES: [&str; 34] = [
+    const NAMES: [&str; 36] = [
         "v_add_f32_e32",
         "v_mov_b32_e32",
         "v_mov_b32_e32",
@@ -161,6 +161,8 @@ mod tests {
         "ds_load_b32",
         "ds_write_b32",
         "s_add_u32",
+        "v_mad_u64_u32",
+        "s_delay_alu",
     ];
 
     /// Any of the mode's instructions, with any operands that it can have.

@@ -87,6 +87,11 @@ impl Here {
     }
 }
 
+/// Whether some rule counts wait states. Where none does, an instruction that does nothing has nothing to do with hazards.
+pub fn counts_states(mode: Mode) -> bool {
+    Here::of(mode).rules.iter().any(|rule| matches!(rule.apart, Apart::States(_)))
+}
+
 impl Facts {
     /// Of an instruction that has nothing to keep away from.
     pub fn none() -> Facts {
