@@ -3,7 +3,7 @@
 use luthier_isa::wait::{Kind, counted};
 use luthier_isa::{Counter, Generation, Inst, Op};
 
-use super::waits::{ASYNC, BVH, Counters, LDS, LOADS, Most, OWN_ORDER, SAMPLES, SCALAR, STORES, TENSOR, Wait};
+use super::operations::{ASYNC, BVH, Counters, LDS, LOADS, Most, OWN_ORDER, SAMPLES, SCALAR, STORES, TENSOR, Wait};
 
 /// Zero for those that no result waits for.
 fn bit(counter: Counter) -> Counters {

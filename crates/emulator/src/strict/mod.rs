@@ -29,6 +29,7 @@ mod group;
 mod looks;
 pub mod memory;
 mod micro;
+mod operations;
 mod order;
 mod origin;
 mod parts;
