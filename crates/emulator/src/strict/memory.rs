@@ -3,104 +3,22 @@
 //!
 //! The handlers of memory instructions call these before they access anything.
 
-use std::collections::HashMap;
-use std::ops::Range;
-
 use luthier_isa::Reg;
 
-use super::cells::{Conflict, Touch, Toucher};
+use super::cells::Conflict;
 pub use super::engine::{arrived, barrier, defer, landed, transfer};
 use super::order::Relation;
 use super::origin::{Origin, Space};
 pub use super::race::Passage;
 use super::race::wave as races;
-use super::runs::Runs;
 pub use super::unwritten::{component, element, scalar_part, scalar_store, scalars};
-use super::{Group, Looks, Party, Strict, tails};
+use super::{Looks, Party, Strict, tails};
 use crate::masks::lanes;
 use crate::mem::access::{Addresses, Rows};
-use crate::mem::atomic::Atomic;
-use crate::mem::pieces::Pieces;
 use crate::mem::{Action, Transfer};
 use crate::memory::Memory;
 use crate::report::FindingKind;
 use crate::wave::Wave;
-
-/// Undefined bits of a wave's scratch memory, by device address.
-#[derive(Default)]
-pub struct Scratch {
-    range: Range<u64>,
-    /// 1 KiB each; what is not there was never written.
-    pages: HashMap<u64, Box<[u32; 256]>>,
-    /// What brought the undefined bits of some words, if that was a read of LDS; by address.
-    origins: HashMap<u64, Origin>,
-}
-
-impl Scratch {
-    pub fn new(range: Range<u64>) -> Scratch {
-        Scratch { range, ..Scratch::default() }
-    }
-
-    /// As for a wave that begins.
-    pub fn restart(&mut self, range: Range<u64>) {
-        self.range = range;
-        self.pages.clear();
-        self.origins.clear();
-    }
-
-    fn origin(&self, address: u64) -> Option<Origin> {
-        if self.origins.is_empty() { None } else { self.origins.get(&(address / 4)).copied() }
-    }
-
-    fn set_origin(&mut self, address: u64, origin: Option<Origin>) {
-        match origin {
-            Some(origin) => self.origins.insert(address / 4, origin),
-            None if self.origins.is_empty() => None,
-            None => self.origins.remove(&(address / 4)),
-        };
-    }
-
-    pub(super) fn holds(&self, address: u64) -> bool {
-        self.range.contains(&address)
-    }
-
-    /// The lanes whose addresses are in it.
-    pub(super) fn lanes(&self, at: &Addresses) -> u64 {
-        if self.range.is_empty() {
-            return 0;
-        }
-        lanes(at.mask).filter(|&lane| self.holds(at.lane[lane])).fold(0, |mask, lane| mask | 1 << lane)
-    }
-
-    fn word(&self, address: u64) -> u32 {
-        self.pages.get(&(address >> 10)).map_or(!0, |page| page[(address >> 2 & 255) as usize])
-    }
-
-    fn word_mut(&mut self, address: u64) -> &mut u32 {
-        let page = self.pages.entry(address >> 10).or_insert_with(|| Box::new([!0; 256]));
-        &mut page[(address >> 2 & 255) as usize]
-    }
-
-    /// Undefined bits of up to four bytes.
-    fn load(&self, address: u64, bytes: u32) -> u32 {
-        if bytes == 4 && address.is_multiple_of(4) {
-            return self.word(address);
-        }
-        (0..bytes).fold(0, |bits, i| {
-            let a = address.wrapping_add(i.into());
-            bits | (self.word(a) >> (a % 4 * 8) & 0xff) << (8 * i)
-        })
-    }
-
-    fn store(&mut self, address: u64, bytes: u32, undefined: u32) {
-        for i in 0..bytes {
-            let a = address.wrapping_add(i.into());
-            let shift = a % 4 * 8;
-            let word = self.word_mut(a);
-            *word = *word & !(0xff << shift) | (undefined >> (8 * i) & 0xff) << shift;
-        }
-    }
-}
 
 /// The undefined bits of a destination that had `old` ones and gets `raw` ones from memory.
 pub(super) fn merge(transfer: Transfer, old: u32, raw: u32) -> u32 {
@@ -117,7 +35,7 @@ pub(super) fn merge(transfer: Transfer, old: u32, raw: u32) -> u32 {
 }
 
 /// Words, and bytes of each, that a transfer moves.
-fn pieces(transfer: Transfer, rows: Rows) -> (u16, u32) {
+pub(super) fn pieces(transfer: Transfer, rows: Rows) -> (u16, u32) {
     match transfer {
         Transfer::Words => (rows.words.into(), 4),
         other => (1, other.bytes(1) as u32),
@@ -252,164 +170,6 @@ impl Strict {
         };
         let party = Party { pc: earlier.pc, wave: earlier.wave.into() };
         self.log.report_pair(kind, lane, Some(address), message, Some(party));
-    }
-
-    fn lds(&mut self, w: &Wave, action: Action, rows: Rows, offsets: &[u32; 64], mask: u64) {
-        let shared = self.group.clone();
-        let (transfer, touch) = match action {
-            Action::Load(t) => (t, Touch::Read),
-            Action::Store(t) => (t, Touch::Write),
-            Action::Atomic(..) => (Transfer::Words, Touch::Atomic),
-        };
-        let (words, each) = pieces(transfer, rows);
-        let size = u32::from(words) * each;
-        if transfer == Transfer::Words
-            && touch != Touch::Atomic
-            && let Some(runs) = Runs::of(offsets, mask, words.into())
-            && runs.end() <= shared.borrow().words()
-            && self.lds_reaches(action, rows, mask, || runs.iter())
-        {
-            return;
-        }
-        let mut group = shared.borrow_mut();
-        let mask = group.holding(offsets, mask, size);
-        let reads = !matches!(action, Action::Store(_) | Action::Atomic(Atomic::Swap, _));
-        let undefined = self.shadow.undefined_lanes(rows.data, words);
-        let plain = !self.looks.contains(Looks::VALUES)
-            || matches!(action, Action::Load(_)) && group.all_defined(offsets, mask, size);
-        let carries = self.log.wanted.contains(FindingKind::UndefinedLds.into());
-        for lane in lanes(if plain { 0 } else { mask }) {
-            let at = offsets[lane];
-            if let Some(byte) = reads.then(|| group.unwritten(at, size)).flatten() {
-                // What a load brings may not matter; an atomic changes LDS by it.
-                let kind = if touch == Touch::Read { FindingKind::UndefinedLdsRead } else { FindingKind::UndefinedLds };
-                let message = format!("a read of LDS at {byte:#x}, which nothing has written");
-                self.log.report(kind, Some(lane as u32), Some(byte.into()), message);
-            }
-            for k in 0..words {
-                let piece = at + u32::from(k) * 4;
-                let raw = group.undefined(piece, each, carries);
-                let origin = |group: &Group| match group.unwritten(piece, each).filter(|_| carries) {
-                    Some(address) => {
-                        let (pc, wave) = (self.log.pc, self.wave);
-                        Some(Origin { pc, wave, space: Space::Lds, address: address.into() })
-                    }
-                    None => group.origin(piece),
-                };
-                match action {
-                    // What it leaves alone and what it defines is settled before.
-                    Action::Load(t) if raw != 0 => {
-                        let origin = origin(&group);
-                        self.shadow.bring(rows.dst + k, lane, origin, |old| merge(t, old, raw));
-                    }
-                    Action::Load(_) => {}
-                    Action::Store(t) if undefined >> lane & 1 != 0 => {
-                        let bits = t.extract(self.shadow.row(rows.data + k, lane));
-                        group.define(piece, each, bits);
-                        if bits != 0 {
-                            group.set_origin(piece, self.shadow.row_origin(rows.data + k, lane));
-                        }
-                    }
-                    Action::Store(_) => group.define(piece, each, 0),
-                    Action::Atomic(kind, returns) => {
-                        let origin = if raw != 0 { origin(&group) } else { None };
-                        if matches!(kind, Atomic::Swap) && returns && raw != 0 {
-                            self.shadow.bring(rows.dst + k, lane, origin, |_| raw);
-                        } else if let Some(origin) = origin.filter(|_| group.unwritten(piece, each).is_none()) {
-                            let found = [(Some(lane as u32), None, Some(origin))];
-                            self.log.undefined("what an atomic operation changes in LDS", found.into_iter());
-                        }
-                        group.define(piece, each, 0);
-                    }
-                }
-            }
-        }
-        if !group.is_watched() || !self.looks.contains(Looks::ORDER) {
-            return;
-        }
-        // Barriers in LDS are looked at as they are arrived at: at any time.
-        let looking = if touch == Touch::Read && group.has_objects() {
-            let looks = |lane: &usize| group.look(self.wave, offsets[*lane], size);
-            lanes(mask).filter(looks).fold(0, |all, lane| all | 1 << lane)
-        } else {
-            0
-        };
-        drop(group);
-        let touches = self.looks.contains(Looks::TOUCHES);
-        let by = Toucher { id: self.access(touch == Touch::Atomic || looking != 0), actor: self.wave, touch };
-        let same = |lane: usize, byte: u32| {
-            let Action::Store(t) = action else { return false };
-            let word = t.extract(w.rows[usize::from(rows.data) + byte as usize / 4].0[lane]);
-            w.lds.load::<1>(offsets[lane] + byte) == Some([(word >> (byte % 4 * 8)) as u8])
-        };
-        let touched = |mask: u64| lanes(mask).map(|lane| (lane, offsets[lane]));
-        let mut found = |lane: usize, conflict| self.collide(conflict, "LDS", Some(lane as u32), offsets[lane].into());
-        let mut group = shared.borrow_mut();
-        if touches {
-            group.touch(by, touched(mask & !looking), size, &same, &mut found);
-            group.touch(Toucher { touch: Touch::Meet, ..by }, touched(looking), size, &same, &mut found);
-        }
-        if let Action::Atomic(_, returns) = action
-            && (returns || mask.is_power_of_two())
-        {
-            lanes(mask).for_each(|lane| group.atomic(by.actor, offsets[lane].into(), returns));
-        }
-    }
-
-    /// An access to whole words of LDS by lanes that lie regularly, `offset` bytes behind these pieces and all inside, if
-    /// there is nothing to say about it: what is read or stored is defined, and what touched it before is settled. Else
-    /// false, and [`lds`] has to look.
-    pub fn lds_words(&mut self, action: Action, rows: Rows, pieces: &Pieces, offset: u32, mask: u64) -> bool {
-        self.lds_reaches(action, rows, mask, || pieces.reaches(offset, rows.words))
-    }
-
-    /// The same of some words, each reach being the first and how many.
-    #[inline(always)]
-    fn lds_reaches<I: Iterator<Item = (usize, usize)>>(
-        &mut self,
-        action: Action,
-        rows: Rows,
-        mask: u64,
-        reaches: impl Fn() -> I,
-    ) -> bool {
-        let stores = match action {
-            Action::Load(Transfer::Words) => false,
-            Action::Store(Transfer::Words) => true,
-            _ => return false,
-        };
-        let values = self.looks.contains(Looks::VALUES);
-        if values && stores && self.shadow.undefined_lanes(rows.data, rows.words.into()) & mask != 0 {
-            return false;
-        }
-        let mut group = self.group.borrow_mut();
-        if values
-            && !stores
-            && !group.is_defined()
-            && !reaches().all(|(first, count)| group.words_defined(first, count))
-        {
-            return false;
-        }
-        if !stores
-            && group.has_objects()
-            && reaches().any(|(first, count)| group.has_object(4 * first as u32, 4 * count as u32))
-        {
-            return false;
-        }
-        if group.is_watched() && self.looks.contains(Looks::TOUCHES) {
-            if self.access == 0 {
-                self.access = group.begin(self.wave, self.log.pc, false);
-                self.waits.attach(self.access);
-            }
-            let touch = if stores { Touch::Write } else { Touch::Read };
-            let by = Toucher { id: self.access, actor: self.wave, touch };
-            if !group.touch_words(by, reaches()) {
-                return false;
-            }
-        }
-        if values && stores && !group.is_defined() {
-            reaches().for_each(|(first, count)| group.define_words(first, count));
-        }
-        true
     }
 
     fn device(&mut self, action: Action, rows: Rows, at: &Addresses, memory: &Memory) {
