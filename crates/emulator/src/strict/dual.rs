@@ -5,7 +5,9 @@ use luthier_isa::{Field, Inst, Operand, OperandInfo};
 
 use crate::lower::Limits;
 
-use super::checked::{Checked, Place, Rule, Source, place, rule};
+use super::checked::{Checked, place};
+use super::rules::rule;
+use super::terms::{Place, Rule, Source};
 
 /// In an order in which the first changes nothing that the second reads.
 pub fn halves(inst: &Inst, pc: u64, limits: Limits) -> Vec<Checked> {

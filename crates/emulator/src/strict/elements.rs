@@ -3,8 +3,9 @@
 
 use luthier_isa::{Field, Flags, Inst, Operand};
 
-use super::checked::{Checked, Source};
+use super::checked::Checked;
 use super::shadow::Shadow;
+use super::terms::Source;
 use crate::fp::small::packed;
 use crate::masks::lanes;
 use crate::valu::scaled::{self, Scaled};

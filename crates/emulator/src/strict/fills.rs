@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use luthier_isa::{Field, Flags, Inst, Mode, OpcodeInfo, Operand, Reg, RegRange};
 
-use super::checked::{Checked, Place, Rule};
+use super::checked::Checked;
+use super::terms::{Place, Rule};
 use super::{Group, Looks, Strict, set_up};
 use crate::lower::{Builder, Ending, Limits};
 use crate::op::{Flow, Op};

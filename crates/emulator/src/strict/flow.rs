@@ -3,11 +3,12 @@
 use luthier_isa::Reg;
 
 use super::Log;
-use super::checked::{Checked, Logic, Place, Rule, Source};
+use super::checked::Checked;
 use super::elements::Elements;
 use super::origin::kind_of;
 use super::shadow::{Shadow, value};
 use super::spread::moved;
+use super::terms::{Logic, Place, Rule, Source};
 use crate::crossing::group_width;
 use crate::masks::lanes;
 use crate::registers::scalar;

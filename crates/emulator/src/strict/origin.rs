@@ -7,8 +7,9 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use super::checked::{Checked, Place, Rule, Source};
+use super::checked::Checked;
 use super::shadow::{Shadow, value};
+use super::terms::{Place, Rule, Source};
 use super::{Log, Party};
 use crate::masks::lanes;
 use crate::report::FindingKind;

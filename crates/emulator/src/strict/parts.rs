@@ -2,9 +2,9 @@
 
 use luthier_isa::{DataType, Field, Flags, Format, Generation, Inst, Operand, Part};
 
-use super::checked::{Place, Source};
 use super::elements;
 use super::placed::Placed;
+use super::terms::{Place, Source};
 use crate::lower::{places_half, target_is_half};
 
 const LOW: u32 = 0xffff;

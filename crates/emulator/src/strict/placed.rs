@@ -1,7 +1,7 @@
 //! Bits that go to a place that another operand says: shifts, fields, bytes. Where that operand is defined, they move as
 //! they do by a constant, and what comes in beside them is defined.
 
-use super::checked::{Rule, Way};
+use super::terms::{Rule, Way};
 
 /// What an instruction does with the place, all but the place itself. Numbers are those of operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

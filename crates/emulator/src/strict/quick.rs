@@ -1,8 +1,9 @@
 //! The common case: everything that an instruction reads is defined, and so is everything that it writes.
 
-use super::checked::{Checked, Place, Rule, Source};
+use super::checked::Checked;
 use super::elements::Elements;
 use super::shadow::{CODES, ROWS as ROW_COUNT, Shadow, block_of};
+use super::terms::{Place, Rule, Source};
 
 /// Kinds of units, one bit each.
 pub const ROWS: u8 = 1;

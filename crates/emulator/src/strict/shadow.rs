@@ -4,8 +4,8 @@
 //! told by a word or two: a row has a mask of the lanes with undefined bits, and while those of all these lanes are the
 //! same, it has them once.
 
-use super::checked::{Place, Source};
 use super::origin::Origins;
+use super::terms::{Place, Source};
 use crate::masks::lanes;
 use crate::wave::Wave;
 

@@ -1,9 +1,10 @@
 //! How undefinedness goes through vector arithmetic, once for all lanes if they agree.
 
 use super::Log;
-use super::checked::{Checked, Place, Rule, Source, Way};
+use super::checked::Checked;
 use super::flow::{logic, up};
 use super::shadow::{Shadow, value};
+use super::terms::{Place, Rule, Source, Way};
 use crate::masks::lanes;
 use crate::registers::scalar;
 use crate::wave::Wave;

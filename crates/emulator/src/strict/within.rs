@@ -8,8 +8,9 @@
 use std::collections::HashSet;
 use std::ops::DerefMut;
 
-use super::checked::{Checked, Place, Rule};
+use super::checked::Checked;
 use super::quick::Units;
+use super::terms::{Place, Rule};
 use luthier_isa::hazard;
 
 /// What is known of registers at a point of a block.
