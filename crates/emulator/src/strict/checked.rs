@@ -53,6 +53,8 @@ pub struct Checked {
     /// The two operations of one instruction, in an order in which the first changes nothing that the second reads.
     pub halves: Vec<Checked>,
     pub ignores_exec: bool,
+    /// Scalars of a lane mask.
+    pub mask_words: u8,
     pub hazards: Facts,
     pub quick: Option<Quick>,
     /// How far an access to device memory reaches, and whether stores say.
@@ -241,6 +243,7 @@ impl Checked {
             kept,
             halves: if flag(Flags::DUAL) { halves(inst, pc, limits) } else { Vec::new() },
             ignores_exec: flag(Flags::MFMA) || flag(Flags::WMMA),
+            mask_words: if info.mode.wave().lanes() > 32 { 2 } else { 1 },
             quick: None,
             scope: coherence::scope(inst),
             marked: coherence::marks_stores(info.mode.target().generation()),
@@ -280,6 +283,8 @@ impl Checked {
             kept: 0,
             halves: Vec::new(),
             ignores_exec: false,
+            // Dual instructions are for waves of 32 lanes.
+            mask_words: 1,
             quick: None,
             scope: Scope::Plain,
             marked: false,

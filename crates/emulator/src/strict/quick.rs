@@ -126,7 +126,9 @@ impl Quick {
         };
         let sources = inst.sources.iter().chain(data).map(|&Source { place, .. }| place);
         let mask = match inst.rule {
-            Rule::VectorSelect(code) | Rule::Carry(Some(code)) | Rule::Up(Some(code)) => Some(Place::Scalars(code, 2)),
+            Rule::VectorSelect(code) | Rule::Carry(Some(code)) | Rule::Up(Some(code)) => {
+                Some(Place::Scalars(code, inst.mask_words))
+            }
             _ => None,
         };
         let kept = inst.results.iter().copied().filter(|_| inst.kept != 0);
