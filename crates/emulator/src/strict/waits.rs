@@ -24,6 +24,8 @@ const MANY: usize = COUNTERS * 63;
 
 pub(super) struct Waits {
     in_flight: VecDeque<InFlight>,
+    /// No other counters count anything.
+    counting: Counters,
     /// How many loads in flight write each unit.
     pending: Box<[u8; Reg::COUNT]>,
     any: bool,
@@ -38,7 +40,15 @@ pub(super) struct Waits {
 impl Default for Waits {
     fn default() -> Waits {
         let pending = Box::new([0; Reg::COUNT]);
-        Waits { in_flight: VecDeque::new(), pending, any: false, finished: Vec::new(), some_done: false, room: MANY }
+        Waits {
+            in_flight: VecDeque::new(),
+            counting: 0,
+            pending,
+            any: false,
+            finished: Vec::new(),
+            some_done: false,
+            room: MANY,
+        }
     }
 }
 
@@ -71,6 +81,7 @@ impl Waits {
         let loaded = inst.loaded;
         loaded.for_each(|unit| self.pending[unit] = self.pending[unit].saturating_add(1));
         self.any |= !loaded.is_empty();
+        self.counting |= inst.counters;
         let (counters, unordered, order, filled) = (inst.counters, inst.unordered, inst.order, inst.filled);
         let needs = counters;
         self.in_flight.push_back(InFlight {
@@ -155,6 +166,7 @@ impl Waits {
             item.loaded.for_each(|unit| self.pending[unit] = 0);
         }
         self.in_flight.clear();
+        self.counting = 0;
         self.any = false;
         self.finished.clear();
         self.some_done = false;
@@ -254,8 +266,10 @@ impl Waits {
     /// These counters count nothing any more, and what no counter holds is forgotten.
     fn retire(&mut self, over: Counters) {
         let (mut loads, mut gone) = (false, 0);
+        self.counting = 0;
         for item in &mut self.in_flight {
             item.counters &= !over;
+            self.counting |= item.counters;
             item.needs &= !over;
             if item.needs == 0 {
                 self.some_done |= std::mem::take(&mut item.seq) != 0;
@@ -285,14 +299,14 @@ impl Waits {
     /// No more operations than these remain.
     #[inline]
     pub fn wait(&mut self, wait: &Wait) {
-        if !self.in_flight.is_empty() {
+        if wait.counters & self.counting != 0 {
             self.wait_for(wait);
         }
     }
 
     fn wait_for(&mut self, wait: &Wait) {
-        let mut some = wait.none_left != 0;
-        let mut counters = wait.counters & !wait.none_left;
+        let mut some = wait.none_left & self.counting != 0;
+        let mut counters = wait.counters & self.counting & !wait.none_left;
         while counters != 0 {
             let k = counters.trailing_zeros() as usize;
             counters &= counters - 1;

@@ -4,6 +4,7 @@ use crate::strict::operations::{ASYNC, OWN_ORDER, SCALAR, TENSOR};
 fn load(waits: &mut Waits, reg: Reg, counters: Counters, unordered: bool) {
     waits.pending[reg.index()] += 1;
     waits.any = true;
+    waits.counting |= counters;
     let mut loaded = Loaded::default();
     loaded.add(reg, 1);
     let needs = counters;
