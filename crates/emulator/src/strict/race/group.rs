@@ -44,8 +44,6 @@ pub(super) struct Own {
     joined: Vec<Arc<Known>>,
     /// From a time of the wave's own on: what its waits guarantee.
     dones: Vec<(u32, Done)>,
-    /// What it had seen of its workgroup's clocks when it invalidated its inner cache last.
-    fresh: Box<[u32]>,
     pub(super) looks: Looks,
 }
 
@@ -65,7 +63,6 @@ impl Own {
             others: Arc::clone(nothing),
             joined: Vec::new(),
             dones: Vec::new(),
-            fresh: vec![0; waves].into(),
             looks: Looks::new(waves),
         }
     }
@@ -86,7 +83,6 @@ impl Own {
         self.others = Arc::clone(nothing);
         self.joined.clear();
         self.dones.clear();
-        self.fresh.fill(0);
         self.looks.begin_again();
     }
 }
@@ -228,7 +224,7 @@ impl Watched {
     /// Whether an earlier access comes before what a wave does now, which may find it in a cache of its compute unit.
     pub(super) fn is_ordered(&self, order: &Order, wave: u16, earlier: &Stamp, cached: bool) -> bool {
         let clock = match cached && self.races.within.invalidates {
-            true => &self.waves[usize::from(wave)].fresh,
+            true => self.waves[usize::from(wave)].looks.fresh(),
             false => order.clock(wave),
         };
         if let Some(mate) = self.mate(earlier.who)
@@ -300,9 +296,6 @@ impl Watched {
     pub fn invalidate(&mut self, order: &Order, wave: u16, caches: u8, done: impl FnOnce(u32) -> Done) {
         let invalidates = self.races.within.invalidates;
         let own = &mut self.waves[usize::from(wave)];
-        if invalidates && caches & INNER != 0 {
-            own.fresh.copy_from_slice(order.clock(wave));
-        }
         own.looks.note_invalidation(order.clock(wave), caches);
         if self.has_looked
             && let Some(known) = self.learned_from_mates(wave)

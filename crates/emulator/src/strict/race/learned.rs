@@ -67,6 +67,11 @@ impl Looks {
         self.acquired.fill(0);
     }
 
+    /// What the wave had seen of its workgroup's clocks when it last invalidated its inner caches.
+    pub fn fresh(&self) -> &[u32] {
+        &self.invalidated[0]
+    }
+
     /// The wave invalidates these caches, and has seen this of its workgroup's clocks.
     pub fn note_invalidation(&mut self, clock: &[u32], caches: u8) {
         for (at, which) in self.invalidated.iter_mut().zip([INNER, ALL & !INNER]) {

@@ -144,22 +144,28 @@ fn runs(places: Places<'_>, size: u64, once: bool, runs: &mut Vec<Run>) {
         }
         Places::List(list) => list,
     };
-    let Some(&(_, start)) = places.first() else { return };
+    let (Some(&(_, start)), Some(&(_, last)), true) = (places.first(), places.last(), size != 0) else { return };
+    let end = last.saturating_add(size);
+    // Whether all lie in a row, their ends say if they do not; and no branch in the loop does.
     let next = |(odd, next): (u64, u64), &(_, at): &(usize, u64)| (odd | at ^ next, next.wrapping_add(size));
-    let (odd, end) = places.iter().fold((0, start), next);
-    if odd == 0 && end > start {
+    if end.checked_sub(start) == Some(size.wrapping_mul(places.len() as u64))
+        && places.iter().fold((0, start), next).0 == 0
+    {
         return runs.push(Run { place: 0, count: places.len(), start, end });
     }
-    for (place, &(_, start)) in places.iter().enumerate().filter(|_| size != 0) {
+    let mut open = Run { place: 0, count: 1, start, end: start.saturating_add(size) };
+    for (place, &(_, start)) in places.iter().enumerate().skip(1) {
         let end = start.saturating_add(size);
-        match runs.last_mut() {
-            Some(last) if once && last.start <= start && end <= last.end => {}
-            Some(last) if last.end == start && last.place + last.count == place => {
-                (last.count, last.end) = (last.count + 1, end)
-            }
-            _ => runs.push(Run { place, count: 1, start, end }),
+        if once && open.start <= start && end <= open.end {
+            continue;
+        }
+        if open.end == start && open.place + open.count == place {
+            (open.count, open.end) = (open.count + 1, end);
+        } else {
+            runs.push(std::mem::replace(&mut open, Run { place, count: 1, start, end }));
         }
     }
+    runs.push(open);
 }
 
 /// How far an access has come.

@@ -1,7 +1,5 @@
 //! A wave's accesses to device memory, as the search for races sees them.
 
-use smallvec::SmallVec;
-
 use super::coherence::{ALL, CacheControl, Scope};
 use super::{Access, Lack, Passage, Places, Race};
 use crate::masks::lanes;
@@ -37,14 +35,26 @@ pub fn lanes_at(w: &mut Wave, action: Action, rows: Rows, at: &Addresses, size: 
             return;
         }
         let same = |lane: usize| rows.words != 0 && is_in_memory(w, action, rows, lane, at.lane[lane]);
-        let is_atomic = matches!(action, Action::Atomic(..));
-        if let Some((start, len)) = in_a_row(&at.lane, mask, size).filter(|(_, len)| !is_atomic && *len != 0) {
-            let places = Places::Row { start, count: (len / size) as usize };
-            return strict.race(action, places, size, true, &same);
+        let is_first_lanes = mask & mask.wrapping_add(1) == 0;
+        let mut count = mask.count_ones() as usize;
+        // Whether lanes are in a row, the last one says if they are not.
+        let (start, last) = (at.lane[0], at.lane[(count - 1) & 63]);
+        let may_be_row = is_first_lanes && last.wrapping_sub(start) == size.wrapping_mul(count as u64 - 1);
+        if may_be_row
+            && !matches!(action, Action::Atomic(..))
+            && in_a_row(&at.lane, mask, size).is_some_and(|(_, len)| len != 0)
+        {
+            return strict.race(action, Places::Row { start, count }, size, true, &same);
         }
-        let mut places = SmallVec::<[(usize, u64); 64]>::new();
-        lanes(mask).for_each(|lane| places.push((lane, at.lane[lane])));
-        strict.race(action, Places::List(&places), size, true, &same);
+        let mut places: [(usize, u64); 64] = std::array::from_fn(|lane| (lane, at.lane[lane]));
+        if !is_first_lanes {
+            count = 0;
+            for lane in lanes(mask) {
+                places[count] = (lane, at.lane[lane]);
+                count += 1;
+            }
+        }
+        strict.race(action, Places::List(&places[..count]), size, true, &same);
     });
 }
 
