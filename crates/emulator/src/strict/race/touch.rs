@@ -96,7 +96,7 @@ pub enum Places<'a> {
 }
 
 impl Places<'_> {
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         match self {
             Places::Row { count, .. } => *count,
             Places::List(list) => list.len(),
