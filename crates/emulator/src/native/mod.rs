@@ -21,6 +21,7 @@
 //! | [`emit`], [`machine`](mod@machine) | from a graph to instructions; which instructions the host has |
 //! | [`pages`] | memory for code |
 //! | [`run`] | executing it |
+//! | [`stream`] | a wave's last loads and its store, vector by vector |
 //! | [`signal`] | what comes right before a wait for a barrier |
 //! | [`whole`] | all that a wave does as one run |
 
@@ -36,6 +37,7 @@ mod pages;
 mod phase;
 mod run;
 mod signal;
+mod stream;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -47,6 +47,7 @@ use super::forms::Space;
 use super::graph::Graph;
 use super::machine::Machine;
 use super::nodes::{Place, Value};
+use super::stream::Stream;
 use super::{Phase, What};
 use crate::wave::Wave;
 use assembler::{Assembler, Jump};
@@ -166,7 +167,7 @@ pub fn emit(phases: &[Phase], machine: Machine, wave64: bool, ends: bool) -> Res
             if matches!(&phase.what, What::Lanes(graph) if graph.fences) {
                 fence(&mut asm)?;
             }
-            if ends && let Some(stream) = stream::Stream::of(phases, number) {
+            if ends && let Some(stream) = Stream::of(phases, number) {
                 let (pool, asm, not) = (&pool, &mut asm, Vec::new());
                 streamed = Some(stream::Emitter { asm, machine, pool, frame, finders, wave64, not }.all(&stream)?);
             }

@@ -1,144 +1,17 @@
-//! The last loads of a wave and the store behind them, vector by vector.
-//!
-//! All lanes load before any stores: where a vector's lanes are at neighbouring words, those of the next ones behind them, and
-//! none is stored to that a later vector loads, it comes to the same to do all for one vector after the other. Whether it is
-//! so, this finds out before it does anything; if not, the phases do it. What registers hold is not kept: the wave ends.
+//! The code of a [stream](super::super::stream): addresses are looked at, then all is done for one vector after the other.
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
-use super::super::forms::{Space, Store};
 use super::super::graph::Graph;
 use super::super::machine::Machine;
-use super::super::nodes::{Base, Binary, Node, Offsets, Place, Rest, Value};
-use super::super::phase::{Phase, What};
+use super::super::nodes::Offsets;
+use super::super::stream::{Shape, Stream, needed};
 use super::assembler::Jump;
 use super::body::Body;
-use super::frame::{ADDRESSES, Frame, PLACE, VECTORS};
+use super::frame::{Frame, PLACE, VECTORS};
+use super::stretch::{On, look};
 use super::{Assembler, Plan, Pool, TooLarge};
 use crate::registers::scalar;
-
-/// How lanes' addresses differ.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Shape {
-    low: Value,
-    high: Option<Value>,
-    offsets: Offsets,
-}
-
-/// Words that the lanes of a wave access: those of a shape, moved by what a pair of scalar registers holds and by a constant.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Words {
-    shape: usize,
-    base: Option<u8>,
-    offset: i32,
-}
-
-/// Loads and a store that may be done so.
-pub(super) struct Stream {
-    /// What is to be known of addresses, and what is computed of the words that are loaded.
-    addresses: Graph,
-    values: Graph,
-    shapes: Vec<Shape>,
-    /// The last ones are stored.
-    words: Vec<Words>,
-    data: Value,
-}
-
-impl Stream {
-    /// Those that a phase and the next one are, if these are the last ones of a wave.
-    pub fn of(phases: &[Phase], number: usize) -> Option<Stream> {
-        let [Phase { what: What::Lanes(graph), .. }, Phase { what: What::Store(store), ops }] = phases.get(number..)?
-        else {
-            return None;
-        };
-        let Space::Global { base } = store.space else { return None };
-        let leads_between = |phase: &Phase| matches!(phase.what, What::Skip(_, to) if to == ops.start);
-        let is_other = |node: &Node| {
-            matches!(node, Node::Lds { .. } | Node::Called { .. } | Node::Crossed { .. } | Node::Readable(_))
-        };
-        if !graph.masks.is_empty()
-            || !graph.checks(&graph.live()).is_empty()
-            || graph.nodes.iter().any(is_other)
-            || phases.iter().any(leads_between)
-        {
-            return None;
-        }
-        Stream::from(graph, store, base)
-    }
-
-    fn from(graph: &Graph, store: &Store, base: Option<Base>) -> Option<Stream> {
-        let access = store.accesses.first()?;
-        let mut addresses = graph.clone();
-        let low = addresses.row(store.address);
-        let rest = match base {
-            Some(base) => Rest::Base(base),
-            None => Rest::High(addresses.row(store.address + 1)),
-        };
-        let data = addresses.row(access.data);
-        let mut values = addresses.clone();
-        let (mut shapes, mut words) = (Vec::new(), Vec::new());
-        for (at, node) in graph.nodes.iter().enumerate() {
-            let Node::Global { place, offset } = *node else { continue };
-            let these = words_of(&addresses, &mut shapes, place, offset);
-            let known = words.iter().position(|&other| other == these);
-            let number = known.unwrap_or(words.len());
-            words.extend(known.is_none().then_some(these));
-            values.nodes[at] = Node::Streamed(number as u8);
-        }
-        words.push(words_of(&addresses, &mut shapes, Place { low, rest }, access.offset));
-        let roots = shapes.iter().flat_map(|shape| [Some(shape.low), shape.high]).flatten();
-        addresses.rows = (0..).zip(roots).collect();
-        values.rows = [(0, data)].into();
-        let is_known = |number: usize| !addresses.nodes[number].accesses();
-        let knows = needed(&addresses).iter().enumerate().all(|(number, needed)| !needed || is_known(number));
-        (knows && words.len() <= ADDRESSES).then_some(Stream { addresses, values, shapes, words, data })
-    }
-}
-
-/// The words of a load or a store, whose shape is among those that are known then.
-fn words_of(graph: &Graph, shapes: &mut Vec<Shape>, place: Place, offset: i32) -> Words {
-    let Place { low, rest } = place;
-    let (shape, base) = match rest {
-        Rest::Base(Base { code, offsets }) => (Shape { low, high: None, offsets }, Some(code)),
-        Rest::High(high) => match moved(graph, low, high) {
-            Some((code, low, high)) => (Shape { low, high: Some(high), offsets: Offsets::Unsigned }, Some(code)),
-            None => (Shape { low, high: Some(high), offsets: Offsets::Unsigned }, None),
-        },
-    };
-    let known = shapes.iter().position(|&other| other == shape);
-    let number = known.unwrap_or(shapes.len());
-    shapes.extend(known.is_none().then_some(shape));
-    Words { shape: number, base, offset }
-}
-
-/// The pair of scalar registers that is added to a number of 64 bits, and that number, where an address is such a sum.
-fn moved(graph: &Graph, low: Value, high: Value) -> Option<(u8, Value, Value)> {
-    let Node::Binary(Binary::Add, a, b) = graph.of(low) else { return None };
-    let Node::Binary(Binary::Sub, sum, carry) = graph.of(high) else { return None };
-    let Node::Binary(Binary::Add, c, d) = graph.of(sum) else { return None };
-    let Node::Binary(Binary::Below, of, addend) = graph.of(carry) else { return None };
-    if of != low || addend != a && addend != b {
-        return None;
-    }
-    let scalar = |value: Value| if let Node::Scalar(code) = graph.of(value) { Some(code) } else { None };
-    let ways = [(a, b, c, d), (a, b, d, c), (b, a, c, d), (b, a, d, c)];
-    ways.into_iter().find_map(|(lower, low, upper, high)| {
-        let code = scalar(lower)?;
-        (scalar(upper) == code.checked_add(1) && code < scalar::FIRST_CONST - 1).then_some((code, low, high))
-    })
-}
-
-/// Which nodes a graph's rows need.
-fn needed(graph: &Graph) -> Vec<bool> {
-    let mut needed = vec![false; graph.nodes.len()];
-    graph.rows.values().for_each(|root| needed[root.0 as usize] = true);
-    for at in (0..graph.nodes.len()).rev() {
-        if needed[at] {
-            graph.nodes[at].sources().for_each(|source| needed[source.0 as usize] = true);
-        }
-    }
-    needed
-}
 
 /// What is kept on the stack of a shape, or of words with the same number.
 #[derive(Clone, Copy)]
@@ -369,7 +242,7 @@ impl Look<'_> {
         shape: Shape,
         kept: Kept,
         (low, high): (Register, Option<Register>),
-        [one, other]: [Register; 2],
+        passing: [Register; 2],
     ) -> Result<(), TooLarge> {
         let (machine, lanes) = (self.machine, self.machine.lanes() as i32);
         let in_words = shape.offsets == Offsets::Words;
@@ -394,32 +267,8 @@ impl Look<'_> {
         self.asm.land(later);
         let steps = if in_words { self.pool.lanes } else { self.pool.steps };
         let steps = MemoryOperand::with_base_displ(Register::RIP, steps as i64 * 4);
-        self.put(Instruction::with2(machine.broadcast(), one, kept.next()))?;
-        if high.is_some() {
-            self.put(Instruction::with2(machine.broadcast(), other, kept.high()))?;
-        }
-        if machine.wide {
-            const DIFFERENT: i32 = 4;
-            let compare = Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8;
-            self.put(Instruction::with3(Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, one, one, steps))?;
-            self.put(Instruction::with4(compare, Register::K1, low, one, DIFFERENT))?;
-            let mut last = Register::K1;
-            if let Some(high) = high {
-                last = Register::K2;
-                self.put(Instruction::with4(compare, last, high, other, DIFFERENT))?;
-            }
-            self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, Register::K1, last))?;
-        } else {
-            let equal = Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256;
-            self.put(Instruction::with3(Code::VEX_Vpaddd_ymm_ymm_ymmm256, one, one, steps))?;
-            self.put(Instruction::with3(equal, one, one, low))?;
-            if let Some(high) = high {
-                self.put(Instruction::with3(equal, other, other, high))?;
-                self.put(Instruction::with3(Code::VEX_Vpand_ymm_ymm_ymmm256, one, one, other))?;
-            }
-            self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, one))?;
-            self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, 0xff))?;
-        }
+        let high = high.map(|high| (high, kept.high()));
+        look(self.asm, machine, passing, (low, kept.next()), high, steps, On::All)?;
         self.unless(Code::Jne_rel32_64)?;
         self.put(Instruction::with2(Code::Add_rm32_imm32, kept.next(), if in_words { lanes } else { 4 * lanes }))
     }

@@ -6,6 +6,7 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
+use super::super::machine::Machine;
 use super::super::nodes::{Base, Offsets};
 use super::frame::VECTORS;
 use super::global::Look;
@@ -74,6 +75,60 @@ impl Stretch {
     }
 }
 
+/// Which lanes count.
+pub(super) enum On {
+    All,
+    /// Those of the mask register.
+    Masked,
+    /// Those of a vector register.
+    Vector(Register),
+}
+
+/// Whether lanes' addresses, or offsets, begin with what is kept and go on in `steps`; jumps for "not equal" are taken if not.
+pub(super) fn look(
+    asm: &mut Assembler,
+    machine: Machine,
+    [one, other]: [Register; 2],
+    (low, first): (Register, MemoryOperand),
+    high: Option<(Register, MemoryOperand)>,
+    steps: MemoryOperand,
+    on: On,
+) -> Result<(), TooLarge> {
+    asm.put(Instruction::with2(machine.broadcast(), one, first))?;
+    if let Some((_, all)) = high {
+        asm.put(Instruction::with2(machine.broadcast(), other, all))?;
+    }
+    if machine.wide {
+        const DIFFERENT: i32 = 4;
+        let compare = |to, a, b| {
+            let it = Instruction::with4(Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8, to, a, b, DIFFERENT);
+            if matches!(on, On::All) { it } else { masked(it, EXEC) }
+        };
+        asm.put(Instruction::with3(Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, one, one, steps))?;
+        asm.put(compare(Register::K1, low, one))?;
+        let mut last = Register::K1;
+        if let Some((high, _)) = high {
+            last = Register::K2;
+            asm.put(compare(last, high, other))?;
+        }
+        return asm.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, Register::K1, last));
+    }
+    let equal = Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256;
+    asm.put(Instruction::with3(Code::VEX_Vpaddd_ymm_ymm_ymmm256, one, one, steps))?;
+    asm.put(Instruction::with3(equal, one, one, low))?;
+    if let Some((high, _)) = high {
+        asm.put(Instruction::with3(equal, other, other, high))?;
+        asm.put(Instruction::with3(Code::VEX_Vpand_ymm_ymm_ymmm256, one, one, other))?;
+    }
+    asm.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, one))?;
+    asm.put(Instruction::with2(Code::Xor_rm32_imm32, Register::EAX, 0xff))?;
+    if let On::Vector(exec) = on {
+        asm.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::R9D, exec))?;
+        asm.put(Instruction::with2(Code::And_r32_rm32, Register::EAX, Register::R9D))?;
+    }
+    asm.put(Instruction::with2(Code::Test_rm32_r32, Register::EAX, Register::EAX))
+}
+
 impl Look<'_> {
     /// Whether lanes are where they are expected; gives the jumps that are taken if not.
     pub fn expected(
@@ -86,37 +141,13 @@ impl Look<'_> {
         let steps = self.steps(high);
         self.put(Instruction::with2(Code::Cmp_rm32_imm32, it.is_known(), 0))?;
         let unknown = self.asm.jump(Code::Je_rel32_64)?;
-        self.put(Instruction::with2(self.machine.broadcast(), one, it.low()))?;
-        if high.is_ok() {
-            self.put(Instruction::with2(self.machine.broadcast(), other, it.high()))?;
-        }
-        if self.machine.wide {
-            const DIFFERENT: i32 = 4;
-            let compare = Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8;
-            self.put(Instruction::with3(Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, one, one, steps))?;
-            self.put(masked(Instruction::with4(compare, Register::K1, low, one, DIFFERENT), EXEC))?;
-            let mut last = Register::K1;
-            if let Ok(high) = high {
-                last = Register::K2;
-                self.put(masked(Instruction::with4(compare, last, high, other, DIFFERENT), EXEC))?;
-            }
-            self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, Register::K1, last))?;
-        } else {
-            let equal = Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256;
-            self.put(Instruction::with3(Code::VEX_Vpaddd_ymm_ymm_ymmm256, one, one, steps))?;
-            self.put(Instruction::with3(equal, one, one, low))?;
-            if let Ok(high) = high {
-                self.put(Instruction::with3(equal, other, other, high))?;
-                self.put(Instruction::with3(Code::VEX_Vpand_ymm_ymm_ymmm256, one, one, other))?;
-            }
-            self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, one))?;
-            self.put(Instruction::with2(Code::Xor_rm32_imm32, Register::EAX, 0xff))?;
-            if let Some(exec) = self.exec {
-                self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::R9D, exec))?;
-                self.put(Instruction::with2(Code::And_r32_rm32, Register::EAX, Register::R9D))?;
-            }
-            self.put(Instruction::with2(Code::Test_rm32_r32, Register::EAX, Register::EAX))?;
-        }
+        let (low, high) = ((low, it.low()), high.ok().map(|high| (high, it.high())));
+        let on = match self.exec {
+            _ if self.machine.wide => On::Masked,
+            Some(exec) => On::Vector(exec),
+            None => On::All,
+        };
+        look(self.asm, self.machine, [one, other], low, high, steps, on)?;
         let elsewhere = self.asm.jump(Code::Jne_rel32_64)?;
         Ok([unknown, elsewhere])
     }
