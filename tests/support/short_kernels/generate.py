@@ -30,10 +30,15 @@ CROSSINGS = ("quad_perm:[1,0,3,2]", "row_shr:1", "row_shl:7", "row_ror:3", "row_
 class Kernel:
     """One of a processor, the same for the same seed."""
 
+    #: Bytes of LDS, and more lines of its descriptor.
+    lds = 0
+    settings: list[str] = []
+
     def __init__(self, processor: str, lanes: int, seed: str):
         self.random = random.Random(f"{processor} {lanes} {seed}")
         self.lanes = lanes
         self.is_cdna, self.has_counters = processor.startswith("gfx9"), processor in ("gfx1201", "gfx1250")
+        self.has_packed_ids = not processor.startswith("gfx10")
         self.dimensions = self.random.choice((1, 1, 2, 3))
         self.vcc, self.exec = ("vcc", "exec") if lanes == 64 else ("vcc_lo", "exec_lo")
         self.add = "v_add_u32" if self.is_cdna else "v_add_nc_u32"
@@ -53,7 +58,9 @@ class Kernel:
         lines += ["s_load_dwordx2 s[62:63], s[0:1], 0x2c", self.wait]
         # Bits of MODE that no arithmetic depends on. The next wave begins with its own.
         lines += ["s_getreg_b32 s60, hwreg(1, 24, 3)", "s_setreg_imm32_b32 hwreg(1, 24, 2), 3"]
-        lines += ["v_bfe_u32 v2, v0, 20, 10", "v_bfe_u32 v1, v0, 10, 10", "v_and_b32 v0, 0x3ff, v0", "v_mov_b32 v3, 0"]
+        if self.has_packed_ids:
+            lines += ["v_bfe_u32 v2, v0, 20, 10", "v_bfe_u32 v1, v0, 10, 10", "v_and_b32 v0, 0x3ff, v0"]
+        lines += ["v_mov_b32 v3, 0"]
         # z * height + y, times the width, + x.
         for axis in reversed(range(self.dimensions)):
             lines += [*unpack[axis], f"s_mul_i32 s59, {ids[axis]}, s{56 + axis}"]
@@ -156,6 +163,7 @@ class Kernel:
         settings = ["next_free_vgpr 64", "next_free_sgpr 96", "user_sgpr_kernarg_segment_ptr 1", "system_vgpr_workitem_id 2"]
         settings += [f"system_sgpr_workgroup_id_{axis} 1" for axis in "xyz"]
         settings += [
+            *self.settings,
             f"float_denorm_mode_32 {self.random.choice((0, 3, 3))}",
             f"float_round_mode_32 {self.random.choice((0, 0, 0, 1))}",
         ]
@@ -165,7 +173,7 @@ class Kernel:
         return "\n".join([*lines, *(f".amdhsa_{setting}" for setting in settings), ".end_amdhsa_kernel", ".text", ""])
 
 
-def _metadata(names: list[str], lanes: int) -> str:
+def _metadata(names: list[str], lanes: int, lds: int) -> str:
     lines, offsets = [], [sum(ARGUMENTS[:n]) for n in range(len(ARGUMENTS))]
     for name in names:
         lines += [
@@ -174,7 +182,7 @@ def _metadata(names: list[str], lanes: int) -> str:
             "    .kernarg_segment_size: 64",
             "    .kernarg_segment_align: 8",
         ]
-        lines += ["    .group_segment_fixed_size: 0", "    .private_segment_fixed_size: 0", f"    .wavefront_size: {lanes}"]
+        lines += [f"    .group_segment_fixed_size: {lds}", "    .private_segment_fixed_size: 0", f"    .wavefront_size: {lanes}"]
         lines += ["    .sgpr_count: 96", "    .vgpr_count: 64", "    .max_flat_workgroup_size: 1024", "    .args:"]
         lines += [f"      - {{.size: {size}, .offset: {at}, .value_kind: by_value}}" for size, at in zip(ARGUMENTS, offsets)]
     return "\n".join(
@@ -182,12 +190,12 @@ def _metadata(names: list[str], lanes: int) -> str:
     )
 
 
-def build(processor: str, lanes: int, seed: int, count: int) -> tuple[Path, dict[str, int]]:
-    """A code object with so many kernels, and the dimensions that each is made for, by its name."""
-    kernels = {f"k{n}": Kernel(processor, lanes, f"{seed} {n}") for n in range(count)}
+def build(processor: str, lanes: int, seed: int, count: int, kind: type[Kernel] = Kernel) -> tuple[Path, dict[str, int]]:
+    """A code object with so many kernels of a kind, and the dimensions that each is made for, by its name."""
+    kernels = {f"k{n}": kind(processor, lanes, f"{seed} {n}") for n in range(count)}
     text = f'.amdgcn_target "amdgcn-amd-amdhsa--{processor}"\n.text\n'
-    text += "".join(kernel.text(name) for name, kernel in kernels.items()) + _metadata(list(kernels), lanes)
+    text += "".join(kernel.text(name) for name, kernel in kernels.items()) + _metadata(list(kernels), lanes, kind.lds)
     command = ["clang-22", "-target", "amdgcn-amd-amdhsa", f"-mcpu={processor}", "-x", "assembler"]
     wide = ["-mwavefrontsize64"] if lanes == 64 and not re.match("gfx9", processor) else []
-    made = kept_builds.keep([*command, *wide, "-"], f"short-{processor}-{lanes}-{seed}", text=text)
+    made = kept_builds.keep([*command, *wide, "-"], f"{kind.__name__}-{processor}-{lanes}-{seed}", text=text)
     return made, {name: kernel.dimensions for name, kernel in kernels.items()}

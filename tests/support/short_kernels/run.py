@@ -1,4 +1,4 @@
-"""``python -m short_kernels.run SEED SEEDS KERNELS``: a line for each launch, of what it left in memory, counted or was refused for.
+"""``python -m short_kernels.run KIND SEED SEEDS KERNELS``: a line for each launch, of what it left in memory, counted or was refused for.
 
 Lines of processes with different native code (``LUTHIER_NATIVE``) are the same.
 """
@@ -14,11 +14,14 @@ import numpy as np
 
 import luthier as lt
 
-from .generate import KINDS, build
+from .barriers import BARRIER_KINDS, BarrierKernel
+from .generate import KINDS, Kernel, build
 
 #: Bytes before what a buffer's address leads to, for negative offsets, and behind it.
 BEFORE, BEHIND = 512, 4096
 LAUNCHES = 2
+#: Kernels, and the waves that have them, by the name of the kind.
+SORTS = {"plain": (Kernel, KINDS), "barriers": (BarrierKernel, BARRIER_KINDS)}
 BITS = np.array(
     [0, 1, 3, 0x3F800000, 0x80000000, 0x7F800000, 0x7FC00001, 0x7F800001, 0x807FFFFF, 0x7F7FFFFF, ~0 & 0xFFFFFFFF], np.uint32
 )
@@ -79,10 +82,11 @@ def place(address: int, buffers: list[np.ndarray]) -> str:
     return f"buffer {number} {distance:+}" if abs(distance) < 1 << 16 else "elsewhere"
 
 
-def main(seed: int, seeds: int, kernels: int) -> None:
+def main(sort: str, seed: int, seeds: int, kernels: int) -> None:
+    kind, waves = SORTS[sort]
     for number in range(seed, seed + seeds):
-        for processor, lanes in KINDS:
-            path, names = build(processor, lanes, number, kernels)
+        for processor, lanes in waves:
+            path, names = build(processor, lanes, number, kernels, kind)
             device = lt.Device(processor, threads=1)
             module = device.load(path)
             of = random.Random(number)
@@ -92,4 +96,4 @@ def main(seed: int, seeds: int, kernels: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(sys.argv[1], *map(int, sys.argv[2:]))
