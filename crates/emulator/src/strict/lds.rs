@@ -120,7 +120,7 @@ impl Strict {
 
     /// An access to whole words of LDS by lanes that lie regularly, `offset` bytes behind these pieces and all inside, if
     /// there is nothing to say about it: what is read or stored is defined, and what touched it before is settled. Else
-    /// false, and [`lds`] has to look.
+    /// false, and [`Strict::lds`] has to look.
     pub fn lds_words(&mut self, action: Action, rows: Rows, pieces: &Pieces, offset: u32, mask: u64) -> bool {
         self.lds_reaches(action, rows, mask, || pieces.reaches(offset, rows.words))
     }
