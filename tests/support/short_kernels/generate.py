@@ -191,7 +191,7 @@ def _metadata(names: list[str], lanes: int, lds: int) -> str:
 
 
 def build(processor: str, lanes: int, seed: int, count: int, kind: type[Kernel] = Kernel) -> tuple[Path, dict[str, int]]:
-    """A code object with so many kernels of a kind, and the dimensions that each is made for, by its name."""
+    """A code object with ``count`` kernels of a kind; for each kernel's name, the dimensions of the grids that it is made for."""
     kernels = {f"k{n}": kind(processor, lanes, f"{seed} {n}") for n in range(count)}
     text = f'.amdgcn_target "amdgcn-amd-amdhsa--{processor}"\n.text\n'
     text += "".join(kernel.text(name) for name, kernel in kernels.items()) + _metadata(list(kernels), lanes, kind.lds)

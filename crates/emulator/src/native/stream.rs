@@ -10,9 +10,6 @@ use super::nodes::{Base, Binary, Node, Offsets, Place, Rest, Value};
 use super::phase::{Phase, What};
 use crate::registers::scalar;
 
-/// Words of one wave's lanes that are kept apart, at most.
-const MOST: usize = 16;
-
 /// How lanes' addresses differ.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
@@ -87,7 +84,7 @@ impl Stream {
         values.rows = [(0, data)].into();
         let is_known = |number: usize| !addresses.nodes[number].accesses();
         let knows = needed(&addresses).iter().enumerate().all(|(number, needed)| !needed || is_known(number));
-        (knows && words.len() <= MOST).then_some(Stream { addresses, values, shapes, words, data })
+        knows.then_some(Stream { addresses, values, shapes, words, data })
     }
 }
 

@@ -113,7 +113,7 @@ fn read_first(phases: &[Phase]) -> BTreeSet<u16> {
     let (mut first, mut written, mut past) = (BTreeSet::new(), BTreeSet::new(), None);
     for phase in phases {
         if let Some((_, before)) = past.take_if(|(to, _)| *to == phase.ops.start) {
-            // Who comes by the branch has not written what lies in between.
+            // A wave that takes the branch has not written what lies in between.
             written = before;
         }
         first.extend(reads(&phase.what).difference(&written).copied());

@@ -134,7 +134,7 @@ fn scalars_to_begin_with(first: &Block, following: Option<(&Block, &Block)>) -> 
         let before = scalars.written.clone();
         let (between, behind) = through.insts.split_at(through.insts.len().saturating_sub(over.insts.len()));
         scalars.go_through(between);
-        // Who comes by the branch has not written what lies in between.
+        // A wave that takes the branch has not written what lies in between.
         scalars.written = before;
         scalars.go_through(behind);
     }

@@ -36,7 +36,7 @@ pub struct Wait {
     pub counters: Counters,
     /// By the counter's bit.
     pub limits: [u16; COUNTERS],
-    /// The counters of which nothing remains.
+    /// The counters that count no operation any more.
     pub none_left: Counters,
 }
 

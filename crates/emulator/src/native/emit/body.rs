@@ -133,10 +133,7 @@ impl<'a> Body<'a> {
             self.asm.land(off);
         }
         self.step_stretches()?;
-        self.put(Instruction::with2(Code::Add_rm64_imm32, Register::RDI, self.machine.bytes()))?;
-        self.put(Instruction::with2(Code::Add_rm64_imm32, Register::R10, self.machine.lanes() as i32 / 8))?;
-        self.put(Instruction::with1(Code::Dec_rm32, Register::EDX))?;
-        self.put(Instruction::with_branch(Code::Jne_rel32_64, top as u64))
+        self.plan.frame.next(self.asm, self.machine, top)
     }
 
     /// What is computed for a vector of lanes.

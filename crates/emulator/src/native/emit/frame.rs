@@ -80,6 +80,14 @@ impl Frame {
         asm.put(Instruction::with2(Code::Mov_rm32_r32, lds, Register::R8D))
     }
 
+    /// The next lanes come, from `top` on, until none are left.
+    pub fn next(self, asm: &mut Assembler, machine: Machine, top: usize) -> Result<(), TooLarge> {
+        asm.put(Instruction::with2(Code::Add_rm64_imm32, Register::RDI, machine.bytes()))?;
+        asm.put(Instruction::with2(Code::Add_rm64_imm32, Register::R10, machine.lanes() as i32 / 8))?;
+        asm.put(Instruction::with1(Code::Dec_rm32, Register::EDX))?;
+        asm.put(Instruction::with_branch(Code::Jne_rel32_64, top as u64))
+    }
+
     /// The first lanes come.
     pub fn begin(self, asm: &mut Assembler) -> Result<(), TooLarge> {
         let [rows, lds] = [0, 16].map(|by| MemoryOperand::with_base_displ(Register::RSP, self.given + by));

@@ -167,7 +167,8 @@ pub fn emit(phases: &[Phase], machine: Machine, wave64: bool, ends: bool) -> Res
             if matches!(&phase.what, What::Lanes(graph) if graph.fences) {
                 fence(&mut asm)?;
             }
-            if ends && let Some(stream) = Stream::of(phases, number) {
+            let fits = |stream: &Stream| stream.words.len() <= ADDRESSES;
+            if ends && let Some(stream) = Stream::of(phases, number).filter(fits) {
                 let (pool, asm, not) = (&pool, &mut asm, Vec::new());
                 streamed = Some(stream::Emitter { asm, machine, pool, frame, finders, wave64, not }.all(&stream)?);
             }

@@ -70,10 +70,7 @@ impl Emitter<'_> {
             self.asm.land(off);
         }
         step(self)?;
-        self.put(Instruction::with2(Code::Add_rm64_imm32, Register::RDI, self.machine.bytes()))?;
-        self.put(Instruction::with2(Code::Add_rm64_imm32, Register::R10, self.machine.lanes() as i32 / 8))?;
-        self.put(Instruction::with1(Code::Dec_rm32, Register::EDX))?;
-        self.put(Instruction::with_branch(Code::Jne_rel32_64, top as u64))
+        self.frame.next(self.asm, self.machine, top)
     }
 
     /// Which lanes are on; the jump is taken if none is.

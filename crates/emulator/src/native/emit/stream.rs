@@ -56,6 +56,12 @@ fn streamed() -> MemoryOperand {
     MemoryOperand::with_base_index_scale_displ_size(Register::R11, Register::R12, 1, 0, 1)
 }
 
+/// A jump of those that are taken where the phases are to do it.
+fn unless(asm: &mut Assembler, not: &mut Vec<Jump>, code: Code) -> Result<(), TooLarge> {
+    not.push(asm.jump(code)?);
+    Ok(())
+}
+
 pub(super) struct Emitter<'a> {
     pub asm: &'a mut Assembler,
     pub machine: Machine,
@@ -89,9 +95,7 @@ impl Emitter<'_> {
 
     /// The phases do it if a jump is taken.
     fn unless(&mut self, code: Code) -> Result<(), TooLarge> {
-        let jump = self.asm.jump(code)?;
-        self.not.push(jump);
-        Ok(())
+        unless(self.asm, &mut self.not, code)
     }
 
     fn plan<'a>(&self, graph: &'a Graph, pool: &'a Pool) -> Plan<'a> {
@@ -127,15 +131,7 @@ impl Emitter<'_> {
                 passing,
             )?;
         }
-        self.next(top)
-    }
-
-    /// The next vector, if there is one.
-    fn next(&mut self, top: usize) -> Result<(), TooLarge> {
-        self.put(Instruction::with2(Code::Add_rm64_imm32, Register::RDI, self.machine.bytes()))?;
-        self.put(Instruction::with2(Code::Add_rm64_imm32, Register::R10, self.machine.lanes() as i32 / 8))?;
-        self.put(Instruction::with1(Code::Dec_rm32, Register::EDX))?;
-        self.put(Instruction::with_branch(Code::Jne_rel32_64, top as u64))
+        self.frame.next(self.asm, self.machine, top)
     }
 
     /// Finds the words, and sees that none is stored to that another vector loads; EBP holds how many bytes the lanes access.
@@ -212,7 +208,7 @@ impl Emitter<'_> {
         ))?;
         self.put(Instruction::with2(self.machine.store(), streamed(), data))?;
         self.put(Instruction::with2(Code::Add_rm64_imm32, Register::R12, self.machine.bytes()))?;
-        self.next(top)
+        self.frame.next(self.asm, self.machine, top)
     }
 }
 
@@ -226,16 +222,6 @@ struct Look<'a> {
 }
 
 impl Look<'_> {
-    fn put(&mut self, instruction: Result<Instruction, iced_x86::IcedError>) -> Result<(), TooLarge> {
-        self.asm.put(instruction)
-    }
-
-    fn unless(&mut self, code: Code) -> Result<(), TooLarge> {
-        let jump = self.asm.jump(code)?;
-        self.not.push(jump);
-        Ok(())
-    }
-
     /// Whether the lanes are where those of the vector before have them expected; the first one's say where.
     fn at(
         &mut self,
@@ -247,7 +233,7 @@ impl Look<'_> {
         let (machine, lanes) = (self.machine, self.machine.lanes() as i32);
         let in_words = shape.offsets == Offsets::Words;
         let vmovd = if machine.wide { Code::EVEX_Vmovd_rm32_xmm } else { Code::VEX_Vmovd_rm32_xmm };
-        self.put(Instruction::with2(Code::Cmp_r32_rm32, Register::EDX, self.frame.count()))?;
+        self.asm.put(Instruction::with2(Code::Cmp_r32_rm32, Register::EDX, self.frame.count()))?;
         let later = self.asm.jump(Code::Jne_rel32_64)?;
         // Lanes' addresses do not begin anew, nor become negative.
         let most = VECTORS as i32 * machine.bytes();
@@ -255,21 +241,21 @@ impl Look<'_> {
             Offsets::Unsigned => (-most, Code::Jae_rel32_64),
             Offsets::Signed | Offsets::Words => (i32::MAX - most, Code::Jg_rel32_64),
         };
-        self.put(Instruction::with2(vmovd, Register::EAX, machine.low(low)))?;
-        self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, last))?;
-        self.unless(beyond)?;
-        self.put(Instruction::with2(Code::Mov_rm32_r32, kept.first(), Register::EAX))?;
-        self.put(Instruction::with2(Code::Mov_rm32_r32, kept.next(), Register::EAX))?;
+        self.asm.put(Instruction::with2(vmovd, Register::EAX, machine.low(low)))?;
+        self.asm.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, last))?;
+        unless(self.asm, self.not, beyond)?;
+        self.asm.put(Instruction::with2(Code::Mov_rm32_r32, kept.first(), Register::EAX))?;
+        self.asm.put(Instruction::with2(Code::Mov_rm32_r32, kept.next(), Register::EAX))?;
         if let Some(high) = high {
-            self.put(Instruction::with2(vmovd, Register::EAX, machine.low(high)))?;
-            self.put(Instruction::with2(Code::Mov_rm32_r32, kept.high(), Register::EAX))?;
+            self.asm.put(Instruction::with2(vmovd, Register::EAX, machine.low(high)))?;
+            self.asm.put(Instruction::with2(Code::Mov_rm32_r32, kept.high(), Register::EAX))?;
         }
         self.asm.land(later);
         let steps = if in_words { self.pool.lanes } else { self.pool.steps };
         let steps = MemoryOperand::with_base_displ(Register::RIP, steps as i64 * 4);
         let high = high.map(|high| (high, kept.high()));
         look(self.asm, machine, passing, (low, kept.next()), high, steps, On::All)?;
-        self.unless(Code::Jne_rel32_64)?;
-        self.put(Instruction::with2(Code::Add_rm32_imm32, kept.next(), if in_words { lanes } else { 4 * lanes }))
+        unless(self.asm, self.not, Code::Jne_rel32_64)?;
+        self.asm.put(Instruction::with2(Code::Add_rm32_imm32, kept.next(), if in_words { lanes } else { 4 * lanes }))
     }
 }

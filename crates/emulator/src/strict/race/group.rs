@@ -292,7 +292,7 @@ impl Watched {
         Told { who: self.who(wave), done, first: self.first, mates, others }
     }
 
-    /// A wave invalidates some caches. `done` gives what its waits guarantee of so many accesses.
+    /// A wave invalidates some caches. `done` says, given a number of accesses, what the wave's waits guarantee of them.
     pub fn invalidate(&mut self, order: &Order, wave: u16, caches: u8, done: impl FnOnce(u32) -> Done) {
         let invalidates = self.races.within.invalidates;
         let own = &mut self.waves[usize::from(wave)];

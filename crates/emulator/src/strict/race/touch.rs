@@ -87,7 +87,7 @@ pub enum Lack {
 /// Where lanes access memory: each one's number and address.
 #[derive(Clone, Copy)]
 pub enum Places<'a> {
-    /// The wave's first lanes, so many of them, each behind the one before it.
+    /// The wave's first lanes up to a number; each accesses what lies behind the lane before it.
     Row {
         start: u64,
         count: usize,
