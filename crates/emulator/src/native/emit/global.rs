@@ -44,6 +44,24 @@ pub(super) fn finder(asm: &mut Assembler, write: bool) -> Result<(), TooLarge> {
     asm.put(Ok(Instruction::with(Code::Retnq)))
 }
 
+/// RAX = an address, EAX holding its lower half or an offset, and R9D, if it `has_high`, the upper half; `base`: what a pair of
+/// scalar registers holds is added.
+pub(super) fn sum(asm: &mut Assembler, offsets: Offsets, has_high: bool, base: Option<u8>) -> Result<(), TooLarge> {
+    if offsets != Offsets::Unsigned {
+        asm.put(Instruction::with2(Code::Movsxd_r64_rm32, Register::RAX, Register::EAX))?;
+    }
+    if offsets == Offsets::Words {
+        asm.put(Instruction::with2(Code::Shl_rm64_imm8, Register::RAX, 2))?;
+    }
+    if has_high {
+        asm.put(Instruction::with2(Code::Shl_rm64_imm8, Register::R9, 32))?;
+        asm.put(Instruction::with2(Code::Add_r64_rm64, Register::RAX, Register::R9))?;
+    }
+    let Some(code) = base else { return Ok(()) };
+    let base = MemoryOperand::with_base_displ(Register::RSI, i64::from(code) * 4);
+    asm.put(Instruction::with2(Code::Add_r64_rm64, Register::RAX, base))
+}
+
 /// How the lanes' addresses are looked at.
 pub(super) struct Look<'a> {
     pub asm: &'a mut Assembler,
@@ -104,19 +122,9 @@ impl Look<'_> {
             Ok(high) => {
                 let code = if self.machine.wide { Code::EVEX_Vmovd_rm32_xmm } else { Code::VEX_Vmovd_rm32_xmm };
                 self.put(Instruction::with2(code, Register::R9D, self.machine.low(high)))?;
-                self.put(Instruction::with2(Code::Shl_rm64_imm8, Register::R9, 32))?;
-                self.put(Instruction::with2(Code::Add_r64_rm64, Register::RAX, Register::R9))?;
+                sum(self.asm, Offsets::Unsigned, true, None)?;
             }
-            Err(base) => {
-                if !unsigned {
-                    self.put(Instruction::with2(Code::Movsxd_r64_rm32, Register::RAX, Register::EAX))?;
-                }
-                if base.offsets == Offsets::Words {
-                    self.put(Instruction::with2(Code::Shl_rm64_imm8, Register::RAX, 2))?;
-                }
-                let base = MemoryOperand::with_base_displ(Register::RSI, i64::from(base.code) * 4);
-                self.put(Instruction::with2(Code::Add_r64_rm64, Register::RAX, base))?;
-            }
+            Err(base) => sum(self.asm, base.offsets, false, Some(base.code))?,
         }
         self.put(Instruction::with2(Code::Mov_rm64_r64, self.address, Register::RAX))
     }

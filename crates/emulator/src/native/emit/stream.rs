@@ -8,8 +8,9 @@ use super::super::nodes::Offsets;
 use super::super::stream::{Shape, Stream, needed};
 use super::assembler::Jump;
 use super::body::Body;
-use super::frame::{Frame, PLACE, VECTORS};
-use super::stretch::{On, look};
+use super::frame::{Frame, PLACE};
+use super::global::sum;
+use super::stretch::{On, limit, look};
 use super::{Assembler, Plan, Pool, TooLarge};
 use crate::registers::scalar;
 
@@ -145,25 +146,11 @@ impl Emitter<'_> {
         let store = stream.words.len() - 1;
         for (number, words) in stream.words.iter().enumerate() {
             let (shape, at) = (stream.shapes[words.shape], kept(self.frame, words.shape));
-            let first = match shape.offsets {
-                Offsets::Unsigned => Instruction::with2(Code::Mov_r32_rm32, Register::EAX, at.first()),
-                Offsets::Signed | Offsets::Words => {
-                    Instruction::with2(Code::Movsxd_r64_rm32, Register::RAX, at.first())
-                }
-            };
-            self.put(first)?;
-            if shape.offsets == Offsets::Words {
-                self.put(Instruction::with2(Code::Shl_rm64_imm8, Register::RAX, 2))?;
-            }
+            self.put(Instruction::with2(Code::Mov_r32_rm32, Register::EAX, at.first()))?;
             if shape.high.is_some() {
                 self.put(Instruction::with2(Code::Mov_r32_rm32, Register::R9D, at.high()))?;
-                self.put(Instruction::with2(Code::Shl_rm64_imm8, Register::R9, 32))?;
-                self.put(Instruction::with2(Code::Add_r64_rm64, Register::RAX, Register::R9))?;
             }
-            if let Some(code) = words.base {
-                let base = MemoryOperand::with_base_displ(Register::RSI, i64::from(code) * 4);
-                self.put(Instruction::with2(Code::Add_r64_rm64, Register::RAX, base))?;
-            }
+            sum(self.asm, shape.offsets, shape.high.is_some(), words.base)?;
             if words.offset != 0 {
                 self.put(Instruction::with2(Code::Add_rm64_imm32, Register::RAX, words.offset))?;
             }
@@ -176,13 +163,13 @@ impl Emitter<'_> {
             self.put(Instruction::with2(Code::Mov_rm64_r64, kept(self.frame, number).host(), Register::R11))?;
         }
         // As far apart as they are long, in either direction, or the same.
-        let sum = |a, b| MemoryOperand::with_base_index_scale_displ_size(a, b, 1, -1, 1);
-        self.put(Instruction::with2(Code::Lea_r64_m, Register::R9, sum(Register::RBP, Register::RBP)))?;
+        let less_one = |a, b| MemoryOperand::with_base_index_scale_displ_size(a, b, 1, -1, 1);
+        self.put(Instruction::with2(Code::Lea_r64_m, Register::R9, less_one(Register::RBP, Register::RBP)))?;
         for number in 0..store {
             self.put(Instruction::with2(Code::Mov_r64_rm64, Register::RAX, kept(self.frame, store).host()))?;
             self.put(Instruction::with2(Code::Sub_r64_rm64, Register::RAX, kept(self.frame, number).host()))?;
             let same = self.asm.jump(Code::Je_rel32_64)?;
-            self.put(Instruction::with2(Code::Lea_r64_m, Register::RAX, sum(Register::RAX, Register::RBP)))?;
+            self.put(Instruction::with2(Code::Lea_r64_m, Register::RAX, less_one(Register::RAX, Register::RBP)))?;
             self.put(Instruction::with2(Code::Cmp_r64_rm64, Register::RAX, Register::R9))?;
             self.unless(Code::Jb_rel32_64)?;
             self.asm.land(same);
@@ -235,12 +222,7 @@ impl Look<'_> {
         let vmovd = if machine.wide { Code::EVEX_Vmovd_rm32_xmm } else { Code::VEX_Vmovd_rm32_xmm };
         self.asm.put(Instruction::with2(Code::Cmp_r32_rm32, Register::EDX, self.frame.count()))?;
         let later = self.asm.jump(Code::Jne_rel32_64)?;
-        // Lanes' addresses do not begin anew, nor become negative.
-        let most = VECTORS as i32 * machine.bytes();
-        let (last, beyond) = match shape.offsets {
-            Offsets::Unsigned => (-most, Code::Jae_rel32_64),
-            Offsets::Signed | Offsets::Words => (i32::MAX - most, Code::Jg_rel32_64),
-        };
+        let (last, beyond) = limit(machine, shape.offsets);
         self.asm.put(Instruction::with2(vmovd, Register::EAX, machine.low(low)))?;
         self.asm.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, last))?;
         unless(self.asm, self.not, beyond)?;

@@ -75,6 +75,16 @@ impl Stretch {
     }
 }
 
+/// What a wave's first lane's address, or offset, is at most, so that those of the others neither begin anew nor become
+/// negative; and the jump that is taken if it is more.
+pub(super) fn limit(machine: Machine, offsets: Offsets) -> (i32, Code) {
+    let most = VECTORS as i32 * machine.bytes();
+    match offsets {
+        Offsets::Unsigned => (-most, Code::Jae_rel32_64),
+        Offsets::Signed | Offsets::Words => (i32::MAX - most, Code::Jg_rel32_64),
+    }
+}
+
 /// Which lanes count.
 pub(super) enum On {
     All,
@@ -162,13 +172,8 @@ impl Look<'_> {
         finder: usize,
         here: usize,
     ) -> Result<(), TooLarge> {
-        // Lanes' addresses do not begin anew, nor become negative.
-        let most = VECTORS as i32 * self.machine.bytes();
-        let signed = matches!(high, Err(Base { offsets: Offsets::Signed | Offsets::Words, .. }));
-        let (last, beyond) = match signed {
-            true => (i32::MAX - most, Code::Jg_rel32_64),
-            false => (-most, Code::Jae_rel32_64),
-        };
+        let offsets = high.err().map_or(Offsets::Unsigned, |base| base.offsets);
+        let (last, beyond) = limit(self.machine, offsets);
         let vmovd = if self.machine.wide { Code::EVEX_Vmovd_rm32_xmm } else { Code::VEX_Vmovd_rm32_xmm };
         let mut not = Vec::new();
         // What vectors before this one have found counts no more: where there is no room, only a part of it is written anew.
