@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import kept_builds
@@ -30,9 +31,14 @@ CROSSINGS = ("quad_perm:[1,0,3,2]", "row_shr:1", "row_shl:7", "row_ror:3", "row_
 class Kernel:
     """One of a processor, the same for the same seed."""
 
-    #: Bytes of LDS, and more lines of its descriptor.
+    #: Bytes of LDS, of a work-item's scratch, and more lines of its descriptor.
     lds = 0
+    scratch = 0
     settings: list[str] = []
+    #: What its waves begin with.
+    entry_settings = ["user_sgpr_kernarg_segment_ptr 1", *(f"system_sgpr_workgroup_id_{axis} 1" for axis in "xyz")]
+    #: Lines before the place at which waves begin.
+    before: list[str] = []
 
     def __init__(self, processor: str, lanes: int, seed: str):
         self.random = random.Random(f"{processor} {lanes} {seed}")
@@ -160,29 +166,37 @@ class Kernel:
         return lines if shape == "guard" else [*lines, f"s_or_b{lanes} {self.exec}, {self.exec}, {saved}", *self._some(5), last]
 
     def text(self, name: str) -> str:
-        settings = ["next_free_vgpr 64", "next_free_sgpr 96", "user_sgpr_kernarg_segment_ptr 1", "system_vgpr_workitem_id 2"]
-        settings += [f"system_sgpr_workgroup_id_{axis} 1" for axis in "xyz"]
+        settings = ["next_free_vgpr 64", "next_free_sgpr 96", "system_vgpr_workitem_id 2", *self.entry_settings]
         settings += [
             *self.settings,
             f"float_denorm_mode_32 {self.random.choice((0, 3, 3))}",
             f"float_round_mode_32 {self.random.choice((0, 0, 0, 1))}",
         ]
         settings += ["accum_offset 64"] if self.is_cdna else [f"wavefront_size32 {int(self.lanes == 32)}"]
-        lines = [f".globl {name}", f".protected {name}", ".p2align 8", f".type {name},@function", f"{name}:", *self.lines]
+        lines = [
+            f".globl {name}",
+            f".protected {name}",
+            ".p2align 8",
+            f".type {name},@function",
+            f"{name}:",
+            *self.before,
+            *self.lines,
+        ]
         lines += [f".size {name}, .-{name}", ".rodata", ".p2align 6", f".amdhsa_kernel {name}"]
         return "\n".join([*lines, *(f".amdhsa_{setting}" for setting in settings), ".end_amdhsa_kernel", ".text", ""])
 
 
-def _metadata(names: list[str], lanes: int, lds: int) -> str:
+def _metadata(kernels: Mapping[str, Kernel], lanes: int) -> str:
     lines, offsets = [], [sum(ARGUMENTS[:n]) for n in range(len(ARGUMENTS))]
-    for name in names:
+    for name, kernel in kernels.items():
         lines += [
             f"  - .name: {name}",
             f"    .symbol: {name}.kd",
             "    .kernarg_segment_size: 64",
             "    .kernarg_segment_align: 8",
         ]
-        lines += [f"    .group_segment_fixed_size: {lds}", "    .private_segment_fixed_size: 0", f"    .wavefront_size: {lanes}"]
+        lines += [f"    .group_segment_fixed_size: {kernel.lds}", f"    .private_segment_fixed_size: {kernel.scratch}"]
+        lines += [f"    .wavefront_size: {lanes}"]
         lines += ["    .sgpr_count: 96", "    .vgpr_count: 64", "    .max_flat_workgroup_size: 1024", "    .args:"]
         lines += [f"      - {{.size: {size}, .offset: {at}, .value_kind: by_value}}" for size, at in zip(ARGUMENTS, offsets)]
     return "\n".join(
@@ -194,7 +208,7 @@ def build(processor: str, lanes: int, seed: int, count: int, kind: type[Kernel] 
     """A code object with ``count`` kernels of a kind; for each kernel's name, the dimensions of the grids that it is made for."""
     kernels = {f"k{n}": kind(processor, lanes, f"{seed} {n}") for n in range(count)}
     text = f'.amdgcn_target "amdgcn-amd-amdhsa--{processor}"\n.text\n'
-    text += "".join(kernel.text(name) for name, kernel in kernels.items()) + _metadata(list(kernels), lanes, kind.lds)
+    text += "".join(kernel.text(name) for name, kernel in kernels.items()) + _metadata(kernels, lanes)
     command = ["clang-22", "-target", "amdgcn-amd-amdhsa", f"-mcpu={processor}", "-x", "assembler"]
     wide = ["-mwavefrontsize64"] if lanes == 64 and not re.match("gfx9", processor) else []
     made = kept_builds.keep([*command, *wide, "-"], f"{kind.__name__}-{processor}-{lanes}-{seed}", text=text)
