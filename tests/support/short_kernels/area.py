@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import mmap
 
 import numpy as np
@@ -24,9 +25,12 @@ class Area:
         if found != START:
             raise OSError(ctypes.get_errno(), f"there is no memory to be had at {START:#x}")
         self.next = START
+        # What is there now need not be looked at again each time.
+        gc.freeze()
 
     def begin(self) -> None:
-        """All arrays of the launch before have gone."""
+        """All arrays of the launch before have gone: those, too, that only an exception's frames have held."""
+        gc.collect()
         self.next = START
 
     def take(self, size: int, gap: int) -> np.ndarray:
@@ -35,4 +39,12 @@ class Area:
         self.next = first + size
         if self.next > START + SIZE:
             raise MemoryError(f"an area of {SIZE} bytes is too small")
-        return np.frombuffer((ctypes.c_uint8 * size).from_address(first), np.uint8)
+        return _bytes(first, size)
+
+    def all(self, size: int) -> np.ndarray:
+        """The first ``size`` bytes, for this process alone."""
+        return _bytes(START, size)
+
+
+def _bytes(first: int, size: int) -> np.ndarray:
+    return np.frombuffer((ctypes.c_uint8 * size).from_address(first), np.uint8)

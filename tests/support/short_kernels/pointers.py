@@ -34,6 +34,9 @@ class Pointers(Kernel):
     late: list[int]
     #: What is made now may be jumped past.
     is_skipped: bool
+    #: What is made now is a part of the first block, which loads nothing but arguments and the packet, and is to leave these registers.
+    is_private: bool
+    kept: frozenset[int]
     #: Lanes' values may get to scalar registers.
     reads_lanes: bool
     number: Callable[[], str]
@@ -100,6 +103,10 @@ class Pointers(Kernel):
 
     def _bases(self) -> list[tuple[str, int, list[int]]]:
         """What loads may load through: the pair, as a text and a number, and where words are behind it."""
+        if self.is_private:
+            pairs = [(self.entry.at["kernarg_segment_ptr"], [0, 8, 0x18, 0x1C, 0x20, 0x24, 0x2C])]
+            pairs += [(at, [4, 8, 12, 16, 20, 28]) for name, at in self.entry.at.items() if name == "dispatch_ptr"]
+            return [(f"s[{at}:{at + 1}]", at, places) for at, places in pairs]
         found = [(ARGUMENTS, 50, [0, 8, 0x18, 0x1C, 0x20, 0x24, 0x2C]), (NUMBERS, 40, [0, 4, 16, 0x40, 0x100])] * 2
         found += [(ADDRESSES, 44, [8, 0x40, 0x80, 0x84, 0x100])]
         if "dispatch_ptr" in self.entry.at:
@@ -114,13 +121,19 @@ class Pointers(Kernel):
             bases = bases[:1] * len(bases)
         kept = {number for _, base, _ in bases for number in (base, base + 1)}
         for number, (text, base, places) in enumerate(bases):
-            words, place = 1 if base == 52 else of.choice((1, 1, 1, 2, 2, 4, 4, 8)), of.choice(places)
-            if base == 50:
+            words, place = of.choice((1, 1, 1, 2, 2, 4, 4, 8)), of.choice(places)
+            if 28 in places:  # the packet's words have addresses between them
+                words = 1
+            elif 0x2C in places:
                 words = next(fewer for fewer in (8, 4, 2, 1) if fewer <= words and place + 4 * fewer <= sum(ARGUMENT_SIZES))
             suffix, multiple = SIZES[words]
             # The last one may write what it loads through.
             kept = kept if number < len(bases) - 1 else set()
-            free = [n for n in DATA[::multiple] if n + words <= len(DATA) and not set(range(n, n + words)) & (taken | kept)]
+            free = [
+                n
+                for n in DATA[::multiple]
+                if n + words <= len(DATA) and not set(range(n, n + words)) & (taken | kept | self.kept)
+            ]
             if not free:
                 continue
             d, where = of.choice(free), f"0x{place:x}"

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 import luthier as lt
 
-from . import chased, plain
+from . import chased, placed, plain
 from .area import Area
 from .barriers import BARRIER_KINDS, BarrierKernel
 from .generate import KINDS, Kernel, build
 from .scalars import SCALAR_KINDS
 from .shapes import ShapedKernel
+from .streams import StreamKernel
 
 #: A launch of a kernel, made for a grid of so many dimensions: what there is to say of it.
 Launch = Callable[[str, int, random.Random], str]
@@ -47,6 +48,10 @@ def _chased(how: chased.How) -> Callable[[lt.Module, lt.Device], Launch]:
     )
 
 
+def _placed(module: lt.Module, device: lt.Device) -> Launch:
+    return lambda kernel, dimensions, of: placed.launch(module, device, _area(), kernel, dimensions, of)
+
+
 _AREA: list[Area] = []
 
 
@@ -61,6 +66,8 @@ SORTS = {
     "plain": Sort(Kernel, KINDS, plain.LAUNCHES, _plain),
     "barriers": Sort(BarrierKernel, BARRIER_KINDS, plain.LAUNCHES, _plain),
     "scalars": Sort(ShapedKernel, SCALAR_KINDS, chased.LAUNCHES, _chased(chased.How()), mixed=True),
+    "streams": Sort(StreamKernel, KINDS, placed.LAUNCHES, _placed, mixed=True),
+    "placed": Sort(Kernel, KINDS, placed.LAUNCHES, _placed),
 }
 
 

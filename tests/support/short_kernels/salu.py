@@ -23,8 +23,19 @@ _WIDE_SHIFTS = ["lshl_b64", "lshr_b64", "ashr_i64", "bfe_u64"]
 _COMPARED = [f"cmp_{how}_{kind}" for how in ("eq", "lg", "gt", "ge", "lt", "le") for kind in ("i32", "u32")]
 
 
+#: What native code leaves to the interpreter.
+FOREIGN = [
+    "s_cmov_b32 d, a",
+    "s_cmov_b64 D, A",
+    "s_cmovk_i32 d, 77",
+    "s_brev_b32 d, a",
+    "s_bfe_i32 d, a, b",
+    "s_quadmask_b32 d, a",
+]
+
+
 def forms(processor: str) -> list[str]:
-    """Those of a processor, the frequent ones more than once."""
+    """Those of a processor that have native forms, the frequent ones more than once."""
     is_gfx12, is_old = processor[:5] == "gfx12", processor[:4] == "gfx9"
     found = [f"s_{name} d, a, b" for name in _THREE + _OFTEN]
     found += [f"s_{name} d, a" for name in _TWO]
@@ -35,7 +46,7 @@ def forms(processor: str) -> list[str]:
         "s_bitset0_b32 d, a",
         "s_bitset1_b32 d, a",
     ]
-    found += ["s_cmov_b32 d, a", "s_cmov_b64 D, A", "s_movk_i32 d, -1234", "s_cmovk_i32 d, 77", "s_mulk_i32 d, -3"]
+    found += ["s_movk_i32 d, -1234", "s_mulk_i32 d, -3"]
     # The same instruction has another name on gfx12.
     found += ["s_addk_co_i32 d, -77" if is_gfx12 else "s_addk_i32 d, -77"]
     found += [f"s_{name} D, A, B" for name in _WIDE_THREE] + [f"s_{name} D, A, b" for name in _WIDE_SHIFTS]

@@ -15,12 +15,14 @@ import re
 from .entry import SCRATCH, random_entry
 from .generate import KINDS
 from .pointers import ARGUMENTS, DATA, PACKET, Pointers
-from .salu import forms
+from .salu import FOREIGN, forms
 
 #: Waves that have them.
 SCALAR_KINDS = [*KINDS, ("gfx1201", 64), ("gfx1030", 32)]
 SPECIAL = ["vcc_lo", "exec_lo", "s46", "s47", "s56", "s62", "s40", "s45", "src_scc", "s36"]
 CONSTANTS = ["0", "1", "-1", "3", "64", "0xffff", "0x12345678", "0x80000000", "1.0"]
+#: Where there are branches, most frequent first.
+SHAPES = ["plain"] * 6 + ["scc"] * 3 + ["guard"] * 3 + ["scc early", "again", "vccz", "vccz", "two", "loop"]
 #: Instructions that keep a part of their destination.
 KEEPS = re.compile(r"s_(bitset|cmov|mulk|addk)")
 
@@ -28,7 +30,8 @@ KEEPS = re.compile(r"s_(bitset|cmov|mulk|addk)")
 class ScalarKernel(Pointers):
     def __init__(self, processor: str, lanes: int, seed: str):
         self.processor, self.forms = processor, forms(processor)
-        self.made, self.pointers, self.late, self.is_skipped = [], [], [], False
+        self.made, self.pointers, self.late, self.kept = [], [], [], frozenset()
+        self.is_skipped = self.is_private = False
         super().__init__(processor, lanes, seed)
 
     def number(self) -> str:
@@ -51,9 +54,9 @@ class ScalarKernel(Pointers):
         masks = ["vcc", "exec", "s[36:37]"] if self.lanes == 64 else []
         return self.random.choice([*pairs * 2, *masks, "s[40:41]", "s[42:43]", "s[46:47]", "-1", "0"])
 
-    def _salu(self, count: int, saved: frozenset[int] = frozenset()) -> None:
-        """So many scalar instructions. Registers that are ``saved`` stay what they are."""
-        of = self.random
+    def _salu(self, count: int) -> None:
+        """So many scalar instructions."""
+        of, saved = self.random, self.kept
         for _ in range(count):
             name, _, operands = of.choice(self.forms).partition(" ")
             d = of.choice([n for n in DATA if n not in saved])
@@ -75,6 +78,10 @@ class ScalarKernel(Pointers):
     def _beginning(self) -> list[str]:
         of = self.random
         self.reads_lanes = of.random() < 0.1
+        self.forms = self.forms + FOREIGN * (of.random() < 0.1)
+        self.shape = of.choice(SHAPES)
+        # Of a kernel with a branch, native code does all of a wave only if its first block is such.
+        self.is_private = self.shape != "plain" and of.random() < 0.75
         entry = self.entry = random_entry(of, self.processor)
         self.entry_settings, self.scratch, self.hidden = entry.settings, entry.scratch, set(entry.addresses)
         # A wave that began at the symbol would end at once.
@@ -86,20 +93,23 @@ class ScalarKernel(Pointers):
         few, some = ["x2 s[56:57], {}, 0x20", " s58, {}, 0x28"], ["x2 s[62:63], {}, 0x2c"]
         ways = [["x8 s[40:47], {}, 0x0", *few], ["x4 s[40:43], {}, 0x0", "x4 s[44:47], {}, 0x10", *few]]
         ways.append([*few, "x2 s[44:45], {}, 0x10", "x4 s[40:43], {}, 0x0", "x2 s[46:47], {}, 0x18"])
-        base = of.choice([ARGUMENTS, f"s[{at}:{at + 1}]"])
+        base = of.choice([ARGUMENTS, f"s[{at}:{at + 1}]"][self.is_private :])
         loads = [f"s_load_dword{load.format(base)}" for load in of.choice(ways) + some]
         self._put(*loads, self.wait)
         if of.random() < 0.3:
             self._put("s_getreg_b32 s60, hwreg(1, 24, 3)", "s_setreg_imm32_b32 hwreg(1, 24, 2), 3")
         if self.has_packed_ids:
             self._put("v_bfe_u32 v2, v0, 20, 10", "v_bfe_u32 v1, v0, 10, 10", "v_and_b32 v0, 0x3ff, v0")
-        # What is computed before the workgroup's numbers are needed leaves them.
-        kept = frozenset(number for name, number in entry.at.items() if name in "xyz")
-        self._salu(of.choice((0, 0, 3)), kept)
+        # What is computed before the workgroup's numbers are needed leaves them, and what is to be loaded through.
+        pairs = [entry.at[name] for name in ("kernarg_segment_ptr", "dispatch_ptr") if name in entry.at and self.is_private]
+        through = frozenset(number for pair in pairs for number in (pair, pair + 1))
+        self.kept = through | {number for name, number in entry.at.items() if name in "xyz"}
+        self._salu(of.choice((0, 0, 3)))
         self._in_grid()
         self._wave_number()
+        self.kept = through
         # Numbers to begin with.
-        self._put(f"s_load_dwordx8 s[20:27], s[40:41], 0x{of.choice((0, 4, 0x40)):x}", self.wait)
+        self._put(f"s_load_dwordx8 s[20:27], {f's[{at}:{at + 1}], 0x4' if self.is_private else 's[40:41], 0x40'}", self.wait)
         self._wrote(20, 8)
         self._head(of.choice((0, 2, 4, 8)))
         self._put("v_lshlrev_b32 v4, 2, v3", f"v_mov_b32 v9, {4 * of.randrange(32)}", "v_mov_b32 v26, 0")
@@ -157,16 +167,18 @@ class ScalarKernel(Pointers):
 
     def _head(self, rounds: int) -> None:
         """Nothing but scalar code."""
-        kinds = [lambda: self._salu(self.random.randrange(1, 6)), self._pointer, self._loads]
+        kinds = [lambda: self._salu(self.random.randrange(1, 6)), self._loads, self._loads if self.is_private else self._pointer]
         for _ in range(rounds):
             self.random.choice([kinds[0], *kinds])()
 
     def _some(self, most: int) -> list[str]:
         of = self.random
-        lanes = [self._arithmetic] * 8 + [self._load] * 3 + [self._store, self._crossing]
-        lanes += [self._scratch_word] * (self.scratch > 0 and self.processor not in ("gfx90a", "gfx1030"))
+        lanes = [self._arithmetic] * 8 + ([self._load] * 3 + [self._store]) * (not self.is_private) + [self._crossing]
+        lanes += [self._scratch_word] * (self.scratch > 0 and not self.is_private and self.processor not in ("gfx90a", "gfx1030"))
         for _ in range(of.randrange(1, most)):
             kind = of.choice(["chain", "chain", "pointer", "loads", "loads", "hidden"] + ["lanes"] * 6)
+            if self.is_private and kind in ("pointer", "hidden"):
+                kind = "loads"
             if kind == "chain":
                 self._salu(of.randrange(1, 7))
             elif kind == "lanes":

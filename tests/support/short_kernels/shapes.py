@@ -8,8 +8,7 @@ from .scalars import ScalarKernel
 
 class ShapedKernel(ScalarKernel):
     def _body(self) -> list[str]:
-        of = self.random
-        shape = of.choice(["plain", "plain", "scc", "scc", "scc early", "guard", "guard", "again", "vccz", "two", "loop"])
+        of, shape = self.random, self.shape
         if shape != "scc early":
             self._some(6)
         if shape in ("scc", "scc early"):
@@ -27,6 +26,9 @@ class ShapedKernel(ScalarKernel):
             self._some(4)
             self._checked()
         return self.made
+
+    def _next_block(self) -> None:
+        self.is_private, self.kept = False, frozenset()
 
     def _part(self, most: int) -> None:
         """What waves may jump past: addresses found in it are not there behind it."""
@@ -51,6 +53,7 @@ class ShapedKernel(ScalarKernel):
             )
             jump = of.choice(("scc0", "scc1"))
         self._put(f"s_cbranch_{jump} {label}f")
+        self._next_block()
         self._part(6)
         self._put(f"{label}:")
 
@@ -59,6 +62,7 @@ class ShapedKernel(ScalarKernel):
         saved = "s[48:49]" if self.lanes == 64 else "s48"
         self._put(f"v_cmp_gt_u32_e64 {self.vcc}, s47, v3", f"s_and_saveexec_b{self.lanes} {saved}, {self.vcc}")
         self._put(f"s_cbranch_execz {label}f")
+        self._next_block()
         if restores:
             self._part(6)
             self._put(f"{label}:", f"s_or_b{self.lanes} {self.exec}, {self.exec}, {saved}")
@@ -68,6 +72,7 @@ class ShapedKernel(ScalarKernel):
             self._put(f"{label}:")
 
     def _loop(self) -> None:
+        self._next_block()
         self._put(f"s_mov_b32 s66, {self.random.randrange(1, 5)}", "3:")
         # In its second turn registers hold what its end has left there.
         hidden, self.is_skipped = set(self.hidden), True
@@ -80,8 +85,8 @@ class ShapedKernel(ScalarKernel):
     def _checked(self) -> None:
         """What lanes store in the end is made of SCC, and of most that registers hold, or of little."""
         of = self.random
-        known = [f"s{n}" for n in DATA if n not in self.hidden and of.random() < 0.7] if of.random() < 0.8 else [self.number()]
+        known = [f"s{n}" for n in DATA if n not in self.hidden and of.random() < 0.5] if of.random() < 0.8 else [self.number()]
         self._put("s_cselect_b32 s61, 33, 5")
         for source in [*known, "s61", self._vector(), self._vector(), *[self.vcc[:3] + "_lo"] * of.randrange(2)]:
-            self._put(f"v_xor_b32 v26, {source}, v26", "v_alignbit_b32 v26, v26, v26, 27")
+            self._put(f"v_lshl_add_u32 v26, v26, 1, {source}")
         self._put("global_store_dword v4, v26, s[42:43]")
