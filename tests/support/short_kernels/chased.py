@@ -14,7 +14,6 @@ from .area import Area
 from .pointers import TABLE
 from .values import BEFORE, BEHIND, contents, geometry
 
-LAUNCHES = 3
 #: Addresses that lead to nothing.
 NOWHERE = (0, 8, 0x1234_5678_9ABC, (1 << 64) - 4)
 
@@ -32,7 +31,7 @@ def launch(module: lt.Module, device: lt.Device, area: Area, kernel: str, dimens
     if how.many:
         waves = -(-int(np.prod(block)) // 32)
         axis = of.randrange(dimensions)
-        grid[axis] += block[axis] * (3000 // waves)
+        grid[axis] += block[axis] * (4000 // waves)
     items = int(np.prod(grid))
     area.begin()
     whole = BEFORE + 4 * items + BEHIND

@@ -12,7 +12,6 @@ import luthier as lt
 from .area import START, Area
 from .values import BEFORE, BEHIND, contents, geometry
 
-LAUNCHES = 3
 SHIFTS = (0, 0, 4, -4, 8, 60, 64, -64, 68, 128, 252, -252, 256, -256, 260, 1024, -1024, 2)
 KINDS = [*["apart", "adjacent", "adjacent", "shifted", "shifted", "merged"] * 2, "hole", "gone", "never"]
 

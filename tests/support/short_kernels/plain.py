@@ -12,8 +12,6 @@ import luthier as lt
 
 from .values import BEFORE, BEHIND, contents, geometry
 
-LAUNCHES = 2
-
 
 def launch(module: lt.Module, device: lt.Device, kernel: str, dimensions: int, of: random.Random) -> str:
     grid, block = geometry(of, dimensions)
