@@ -45,7 +45,7 @@ def test_most_launches_end_and_some_are_refused(sort: str) -> None:
     least, most = known.refused
     assert least * len(told) <= refused <= most * len(told)
     # Nothing else is the matter with any: no barrier that is never complete, no instruction that is not supported.
-    assert ended + refused == len(told)
+    assert ended + refused == len(told) and not any("stored to what" in line for line in told)
 
 
 @pytest.mark.parametrize(("sort", "native"), WAYS)

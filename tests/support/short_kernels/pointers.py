@@ -89,6 +89,23 @@ class Pointers(Kernel):
         self._wrote(p, 2)
         self.pointers.append(p)
 
+    def _walk(self) -> None:
+        """Loads through a pair that each of them, or something in between, has lead elsewhere."""
+        of, p = self.random, self._pair()
+        low, high, both = f"s{p}", f"s{p + 1}", f"s[{p}:{p + 1}]"
+        first, second, third = of.sample([n for n in DATA if n not in (p, p + 1)], 3)
+        self._put(f"s_add_u32 {low}, s44, {8 * of.randrange(TABLE)}", f"s_addc_u32 {high}, s45, 0")
+        self._put(f"s_load_dword s{first}, {both}, 0x{of.choice((0, 0x80)):x}", f"s_load_dwordx2 {both}, {both}, 0x0", self.wait)
+        self._put(f"s_load_dword s{second}, {both}, 0x{of.choice((0, 4)):x}")
+        if of.random() < 0.5:
+            # What is behind the pointer does not end here.
+            self._put(f"s_add_u32 {low}, {low}, {of.choice((4, 64))}", f"s_addc_u32 {high}, {high}, 0")
+        self._put(f"s_load_dword s{third}, {both}, 0x4", self.wait)
+        self._wrote(p, 2)
+        self.pointers.append(p)
+        for d in (first, second, third):
+            self._wrote(d)
+
     def _hidden_load(self) -> None:
         """A load through an address that is another one in each process."""
         of, p = self.random, self._pair()

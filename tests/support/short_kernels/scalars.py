@@ -19,7 +19,7 @@ from .salu import FOREIGN, forms
 
 #: Waves that have them.
 SCALAR_KINDS = [*KINDS, ("gfx1201", 64), ("gfx1030", 32)]
-SPECIAL = ["vcc_lo", "exec_lo", "s46", "s47", "s56", "s62", "s40", "s45", "src_scc", "s36"]
+SPECIAL = ["vcc_lo", "exec_lo", "s46", "s47", "s56", "s62", "s40", "s45", "src_scc", "s36", "s38", "s48"]
 CONSTANTS = ["0", "1", "-1", "3", "64", "0xffff", "0x12345678", "0x80000000", "1.0"]
 #: Where there are branches, most frequent first.
 SHAPES = ["plain"] * 6 + ["scc"] * 3 + ["guard"] * 3 + ["scc early", "again", "vccz", "vccz", "two", "loop"]
@@ -44,8 +44,9 @@ class ScalarKernel(Pointers):
 
     def _source(self) -> str:
         of = self.random
-        special = SPECIAL + ["s54", "s55"] * 3 + ["ttmp9", "ttmp8", "ttmp7"] * 2 * self.has_counters
-        return of.choice([self.number()] * 24 + [of.choice(special)] * 6 + [of.choice(CONSTANTS)] * 5)
+        special = SPECIAL + ["ttmp9", "ttmp8", "ttmp7"] * 2 * self.has_counters
+        kinds = [self.number()] * 24 + ["s54", "s55", "s55"] + [of.choice(special)] * 5 + [of.choice(CONSTANTS)] * 5
+        return of.choice(kinds)
 
     def _wide(self) -> str:
         pairs = [f"s[{n}:{n + 1}]" for n in DATA[::2] if not {n, n + 1} & self.hidden]
@@ -87,6 +88,9 @@ class ScalarKernel(Pointers):
         # A wave that began at the symbol would end at once.
         self.before = ["s_endpgm", ".p2align 8"] if entry.begins_behind else []
         at = entry.at["kernarg_segment_ptr"]
+        if of.random() < 0.2:
+            # SCC, as waves begin with it.
+            self._put(f"s_cselect_b32 s{of.choice(DATA[28:])}, 21, 9")
         self._put(f"s_mov_b64 {ARGUMENTS}, s[{at}:{at + 1}]")
         if (packet := entry.at.get("dispatch_ptr")) is not None:
             self._put(f"s_mov_b64 {PACKET}, s[{packet}:{packet + 1}]")
@@ -160,6 +164,18 @@ class ScalarKernel(Pointers):
         compared = f"v_cmp_{of.choice(['lt_u32', 'gt_i32', 'eq_u32'])}_e64 {self._mask()}, {self.number()}, {self._vector()}"
         return f"{compared}\ns_bcnt1_i32_b{self.lanes} s{d}, {self._mask()}"
 
+    def _mask_of_scalars(self) -> str:
+        """From scalars to masks."""
+        of, mask, lanes = self.random, self._mask(), self.lanes
+        source = self._wide() if lanes == 64 else self.number()
+        ways = [f"s_mov_b{lanes} {mask}, {source}", f"s_and_b{lanes} {mask}, {self.exec}, {source}"]
+        ways += [
+            f"s_andn2_b{lanes} {mask}, {self.exec}, {mask}",
+            f"s_cselect_b{lanes} {mask}, -1, 0",
+            f"s_xor_b{lanes} {mask}, {mask}, {source}",
+        ]
+        return of.choice(ways)
+
     def _scratch_word(self) -> str:
         """To and from scratch memory, which processors find that set its base."""
         at = f"off offset:{4 * self.random.randrange(SCRATCH // 4)}"
@@ -167,22 +183,27 @@ class ScalarKernel(Pointers):
 
     def _head(self, rounds: int) -> None:
         """Nothing but scalar code."""
-        kinds = [lambda: self._salu(self.random.randrange(1, 6)), self._loads, self._loads if self.is_private else self._pointer]
+        kinds = [lambda: self._salu(self.random.randrange(1, 6)), self._loads, self._pointer, self._walk]
+        kinds = kinds[:2] if self.is_private else kinds
         for _ in range(rounds):
             self.random.choice([kinds[0], *kinds])()
 
     def _some(self, most: int) -> list[str]:
         of = self.random
-        lanes = [self._arithmetic] * 8 + ([self._load] * 3 + [self._store]) * (not self.is_private) + [self._crossing]
+        lanes = (
+            [self._arithmetic] * 8
+            + ([self._load] * 3 + [self._store]) * (not self.is_private)
+            + [self._crossing, self._mask_of_scalars]
+        )
         lanes += [self._scratch_word] * (self.scratch > 0 and not self.is_private and self.processor not in ("gfx90a", "gfx1030"))
         for _ in range(of.randrange(1, most)):
-            kind = of.choice(["chain", "chain", "pointer", "loads", "loads", "hidden"] + ["lanes"] * 6)
-            if self.is_private and kind in ("pointer", "hidden"):
+            kind = of.choice(["chain", "chain", "pointer", "walk", "loads", "loads", "hidden"] + ["lanes"] * 6)
+            if self.is_private and kind in ("pointer", "walk", "hidden"):
                 kind = "loads"
             if kind == "chain":
                 self._salu(of.randrange(1, 7))
             elif kind == "lanes":
                 self._put(*(of.choice(lanes)() for _ in range(of.randrange(1, 4))))
             else:
-                {"pointer": self._pointer, "loads": self._loads, "hidden": self._hidden_load}[kind]()
+                {"pointer": self._pointer, "walk": self._walk, "loads": self._loads, "hidden": self._hidden_load}[kind]()
         return []

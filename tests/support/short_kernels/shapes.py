@@ -42,7 +42,10 @@ class ShapedKernel(ScalarKernel):
         """All lanes of a wave go on, or jump past something."""
         of = self.random
         if by == "vcc":
-            self._put(f"v_cmp_gt_u32_e64 {self.vcc}, {of.choice(['s47', self.number()])}, v3")
+            if of.random() < 0.4:
+                self._put(self._mask_of_scalars())
+            elif of.random() < 0.8:
+                self._put(f"v_cmp_gt_u32_e64 {self.vcc}, {of.choice(['s47', self.number()])}, v3")
             jump = of.choice(("vccz", "vccnz"))
         else:
             compared = f"s_cmp_{of.choice(('lt_u32', 'eq_u32', 'lg_u32', 'ge_i32'))} {self.number()}, {self._source()}"
@@ -87,6 +90,13 @@ class ShapedKernel(ScalarKernel):
         of = self.random
         known = [f"s{n}" for n in DATA if n not in self.hidden and of.random() < 0.5] if of.random() < 0.8 else [self.number()]
         self._put("s_cselect_b32 s61, 33, 5")
-        for source in [*known, "s61", self._vector(), self._vector(), *[self.vcc[:3] + "_lo"] * of.randrange(2)]:
+        for source in [
+            *known,
+            "s61",
+            *["s55"] * of.randrange(2),
+            self._vector(),
+            self._vector(),
+            *[self.vcc[:3] + "_lo"] * of.randrange(2),
+        ]:
             self._put(f"v_lshl_add_u32 v26, v26, 1, {source}")
         self._put("global_store_dword v4, v26, s[42:43]")

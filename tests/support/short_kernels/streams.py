@@ -67,6 +67,9 @@ class StreamKernel(Kernel):
     def _body(self) -> list[str]:
         of, saved = self.random, "s[48:49]" if self.lanes == 64 else "s48"
         lines = self._lanes_places()
+        if of.random() < 0.3:
+            # Before a branch: no wave may have stored by then what another one has not loaded.
+            lines += [f"global_load_dword {self._vector()}, {of.choice(['v9', 'v30'])}, s[42:43]{of.choice(OFFSETS)}", self.wait]
         if of.random() < 0.7:
             lines += [f"v_cmp_gt_u32_e64 {self.vcc}, s47, v3", f"s_and_saveexec_b{self.lanes} {saved}, {self.vcc}"]
             lines += ["s_cbranch_execz 1f"]
