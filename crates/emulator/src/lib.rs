@@ -107,6 +107,7 @@
 #![allow(clippy::needless_range_loop)]
 mod attention;
 pub mod barrier;
+mod batch;
 pub mod buffer;
 pub mod choose;
 pub mod code;

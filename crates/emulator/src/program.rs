@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 #[cfg(target_arch = "x86_64")]
-pub use kernel::Kernel;
+pub use kernel::{Kernel, Tally};
 use luthier_isa::Inst;
 use pairs::Following;
 pub use pairs::Together;

@@ -100,14 +100,21 @@ impl Start {
             put(field, start.value(d, field.value, &group, 0), &mut start.scalars);
         }
         if d.groups().iter().map(|&n| u64::from(n)).product::<u64>() >= MANY {
-            let items = d.workgroup.iter().product();
-            for first in (0..items).step_by(start.lanes as usize) {
-                let mut rows = vec![Row::ZERO; start.used];
-                start.put_ids(&mut rows, d.workgroup, first, (items - first).min(start.lanes) as usize);
-                start.whole.append(&mut rows);
-            }
+            start.whole = start.rows_of_whole();
         }
         start
+    }
+
+    /// The rows of all waves of a whole workgroup.
+    fn rows_of_whole(&self) -> Vec<Row> {
+        let items: u32 = self.workgroup.iter().product();
+        let firsts = (0..items).step_by(self.lanes as usize);
+        let rows = firsts.map(|first| {
+            let mut rows = vec![Row::ZERO; self.used];
+            self.put_ids(&mut rows, self.workgroup, first, (items - first).min(self.lanes) as usize);
+            rows
+        });
+        rows.flatten().collect()
     }
 
     /// Puts the wave with this number in a workgroup into its initial state.

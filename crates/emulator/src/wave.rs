@@ -6,6 +6,7 @@ use std::sync::Arc;
 use luthier_isa::Generation;
 
 use crate::barrier::Barriers;
+use crate::batch::Batch;
 use crate::error::{Fault, FaultKind};
 use crate::lds::Lds;
 use crate::masks::blend;
@@ -99,6 +100,8 @@ pub struct Wave {
     pub turned: u32,
     /// Native code of two blocks has taken the branch between them.
     pub skipped: bool,
+    /// Those that native code does in this one's registers.
+    pub batch: Batch,
 }
 
 impl Wave {
@@ -120,6 +123,17 @@ impl Wave {
     #[cfg(target_arch = "x86_64")]
     pub(crate) const SKIPPED_BEHIND_RECENT: i64 =
         std::mem::offset_of!(Wave, skipped) as i64 - std::mem::offset_of!(Wave, recent) as i64;
+
+    /// The same to [`Wave::batch`], to [`Wave::mode`], and to the wave's number in its workgroup.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const BATCH_BEHIND_RECENT: i64 =
+        std::mem::offset_of!(Wave, batch) as i64 - std::mem::offset_of!(Wave, recent) as i64;
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const MODE_BEHIND_RECENT: i64 =
+        std::mem::offset_of!(Wave, mode) as i64 - std::mem::offset_of!(Wave, recent) as i64;
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const NUMBER_BEHIND_RECENT: i64 =
+        std::mem::offset_of!(Wave, place.wave_in_group) as i64 - std::mem::offset_of!(Wave, recent) as i64;
 
     /// A wave with all registers zero and no memory.
     pub fn new() -> Wave {
@@ -158,6 +172,7 @@ impl Wave {
             may_turn: 0,
             turned: 0,
             skipped: false,
+            batch: Batch::default(),
         };
         for code in scalar::FIRST_CONST..=scalar::LAST_CONST {
             wave.s[usize::from(code)] = inline_constant32(code).unwrap_or(0);

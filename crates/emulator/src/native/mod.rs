@@ -24,7 +24,11 @@
 //! | [`stream`] | a wave's last loads and its store, vector by vector |
 //! | [`signal`] | what comes right before a wait for a barrier |
 //! | [`whole`] | all that a wave does as one run |
+//! | [`alike`], [`apart`] | what all waves of a workgroup have alike, done once |
+//! | [`touched`] | the scalar registers that a phase reads and writes |
 
+mod alike;
+mod apart;
 mod emit;
 mod forms;
 mod functions;
@@ -46,12 +50,15 @@ mod tests_scalar_loads;
 mod tests_signed_offsets;
 #[cfg(test)]
 mod tests_whole;
+mod touched;
 mod whole;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
+pub use apart::Apart;
+use emit::Purpose;
 use machine::Machine;
 use pages::Pages;
 pub use phase::Skip;
@@ -175,12 +182,14 @@ fn native_with(machine: Machine, ops: &[Op], terms: Terms) -> Option<Native> {
             whole::forget_unread(&mut phases);
         }
         if end - at >= SHORTEST
-            && let Ok(emitted) = emit::emit(&phases, machine, terms.wave64, ends)
+            && let Ok(emitted) =
+                emit::emit(&phases, machine, terms.wave64, if ends { Purpose::End } else { Purpose::Part })
         {
             code.resize(code.len().next_multiple_of(64), 0xcc);
             let entries = [emitted.full, emitted.partial].map(|entry| code.len() + entry);
-            made.push((at..end, entries, phases));
             code.extend(emitted.bytes);
+            let apart = if ends && at == 0 { apart::emit(&phases, machine, terms.wave64, &mut code) } else { None };
+            made.push((at..end, entries, phases, apart));
             at = end;
         } else {
             at = end.max(phase::after_instruction(ops, at));
@@ -198,12 +207,12 @@ fn native_with(machine: Machine, ops: &[Op], terms: Terms) -> Option<Native> {
     BYTES.fetch_add(bytes, Relaxed);
     let pages = Arc::new(pages);
     let (mut all, mut runs, mut done) = (Vec::new(), Vec::new(), 0);
-    for (Range { start, end }, entries, phases) in made {
+    for (Range { start, end }, entries, phases, apart) in made {
         all.extend_from_slice(&ops[done..start]);
         let terms = Terms { skip: terms.skip.and_then(|skip| skip.within(&(start..end))), ..terms };
         let ops = ops[start..end].into();
         // SAFETY: `emit` has made the code at these offsets of these micro-ops.
-        let run = Box::new(unsafe { Run::new(ops, &phases, Arc::clone(&pages), entries, (machine, terms)) });
+        let run = Box::new(unsafe { Run::new(ops, &phases, Arc::clone(&pages), entries, (machine, terms), apart) });
         all.push(run.op());
         runs.push(run);
         done = end;

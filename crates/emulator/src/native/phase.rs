@@ -17,6 +17,7 @@ pub struct Phase {
     pub what: What,
 }
 
+#[derive(Clone)]
 pub enum What {
     /// What each lane computes, without regard to the others.
     Lanes(Graph),

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
+use super::apart::{Apart, Emitted};
 use super::emit::OUT;
 use super::forms::writes_mask;
 use super::machine::Machine;
@@ -17,7 +18,7 @@ use crate::wave::Wave;
 
 /// Rows, scalar registers, vectors of lanes to do, LDS and how many bytes it has, and allocations that are remembered; gives
 /// how many vectors are left, and which phase they belong to ([`super::emit`]).
-type Entry = unsafe extern "sysv64" fn(*mut u8, *mut u32, u32, *const u8, u32, *mut Recent) -> u32;
+pub(super) type Entry = unsafe extern "sysv64" fn(*mut u8, *mut u32, u32, *const u8, u32, *mut Recent) -> u32;
 
 /// Executions that the interpreter had to finish, after which it does the run by itself: results are NaNs, MODE is not
 /// the host's, or lanes access memory irregularly.
@@ -50,22 +51,27 @@ pub struct Run {
     terms: Terms,
     /// The same without accesses to device memory, where those are irregular.
     rest: OnceLock<Option<Native>>,
+    /// The same for the waves of a workgroup, if they have something to do once.
+    pub apart: Option<Apart>,
     _pages: Arc<Pages>,
 }
 
 impl Run {
     /// # Safety
-    /// The code at the offsets is what [`super::emit`] has made of these micro-ops' phases.
+    /// The code at the offsets, and at those of `apart`, is what [`super::emit`] has made of these micro-ops' phases.
     pub unsafe fn new(
         ops: Box<[Op]>,
         phases: &[Phase],
         pages: Arc<Pages>,
         [full, partial]: [usize; 2],
         (machine, terms): (Machine, Terms),
+        apart: Option<Emitted>,
     ) -> Run {
         // SAFETY: the caller says that functions of this type begin there.
         let entry = |offset| unsafe { std::mem::transmute::<*const u8, Entry>(pages.at(offset)) };
         let (full, partial) = (entry(full), entry(partial));
+        let apart =
+            apart.map(|Emitted { once, waves, facts }| Apart { once: entry(once), waves: waves.map(entry), facts });
         let graphs =
             || phases.iter().filter_map(|phase| if let What::Lanes(graph) = &phase.what { Some(graph) } else { None });
         let moves = |phase: &Phase| matches!(phase.what, What::Store(_) | What::ScalarLoad(_));
@@ -85,6 +91,7 @@ impl Run {
             is_global,
             unfinished: AtomicU32::new(0),
             rest: OnceLock::new(),
+            apart,
             _pages: pages,
         }
     }
@@ -159,7 +166,7 @@ impl Run {
     /// The interpreter does what is left: of a phase all but the first `done` lanes, and the phases behind it.
     #[cold]
     #[inline(never)]
-    fn finish(&self, w: &mut Wave, phase: usize, done: u32) -> Flow {
+    pub(super) fn finish(&self, w: &mut Wave, phase: usize, done: u32) -> Flow {
         match w.finished.checked_sub(MAKES_UP) {
             Some(rest) => w.finished = rest,
             None => drop(self.unfinished.fetch_add(1, Relaxed)),
@@ -203,7 +210,15 @@ impl Run {
     /// Executes it for a wave that the code is right for.
     #[inline(always)]
     pub fn go(&self, w: &mut Wave) -> Flow {
-        let entry = if w.exec() == w.all_lanes() { self.full } else { self.partial };
+        match self.enter(of_lanes([self.full, self.partial], w), w) {
+            Ok(flow) => flow,
+            Err(Left { phase, done }) => self.finish(w, phase, done),
+        }
+    }
+
+    /// Has one of its functions do what it does.
+    #[inline(always)]
+    pub(super) fn enter(&self, entry: Entry, w: &mut Wave) -> Result<Flow, Left> {
         let lanes = self.machine.lanes();
         let vectors = w.lanes() / lanes;
         let (lds, len) = w.lds.place();
@@ -215,14 +230,27 @@ impl Run {
         let left = unsafe { entry(rows, scalars, vectors, lds, len, &raw mut (*wave).recent) };
         if left == 0 || left & OUT == OUT {
             w.finished = (w.finished + 1).min(MOST_FINISHED);
-            return match left >> 24 {
+            return Ok(match left >> 24 {
                 _ if left == 0 => Flow::Next,
                 0 => Flow::Fall,
                 _ => Flow::Taken,
-            };
+            });
         }
-        self.finish(w, left as usize >> 8, (vectors - (left & 0xff)) * lanes)
+        Err(Left { phase: left as usize >> 8, done: (vectors - (left & 0xff)) * lanes })
     }
+}
+
+/// The entry for all lanes, or for some. Which ones are on is looked at where it matters only: that has just been stored, perhaps
+/// in another width, and would be waited for.
+#[inline(always)]
+pub(super) fn of_lanes([full, partial]: [Entry; 2], w: &Wave) -> Entry {
+    if std::ptr::fn_addr_eq(full, partial) || w.exec() == w.all_lanes() { full } else { partial }
+}
+
+/// Where code was left: which of its phases, and how many lanes were done by then.
+pub(super) struct Left {
+    pub phase: usize,
+    pub done: u32,
 }
 
 /// Executes a [`Run`].

@@ -109,7 +109,7 @@ fn reads(what: &What) -> BTreeSet<u16> {
 }
 
 /// The rows that a wave may read before it has written them: in lanes that are on by then only, or by others.
-fn read_first(phases: &[Phase]) -> BTreeSet<u16> {
+pub fn read_first(phases: &[Phase]) -> BTreeSet<u16> {
     let (mut first, mut written, mut past) = (BTreeSet::new(), BTreeSet::new(), None);
     for phase in phases {
         if let Some((_, before)) = past.take_if(|(to, _)| *to == phase.ops.start) {

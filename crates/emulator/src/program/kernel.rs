@@ -57,6 +57,15 @@ impl Tally {
         self.counts[way] += 1;
         self.lengths[way]
     }
+
+    /// The same of several, of which so many have taken the branch.
+    #[inline(always)]
+    pub fn count_several(&mut self, waves: u32, skips: u32) -> u64 {
+        let [over, through] = [skips, waves - skips].map(u64::from);
+        self.counts[0] += over;
+        self.counts[1] += through;
+        over * self.lengths[0] + through * self.lengths[1]
+    }
 }
 
 /// Workgroups of a worker after which it looks again for such code, and how often all of a launch's waves that are left would

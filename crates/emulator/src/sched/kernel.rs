@@ -7,9 +7,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::{FAR, Worker};
 use crate::code::Place;
 use crate::dispatch::{number_of, place_of};
+use crate::native::{Apart, Run};
 use crate::op::Flow;
 use crate::outcome::Trouble;
-use crate::start::Again;
+use crate::program::Tally;
+use crate::start::{Again, Group};
+use crate::wave::Wave;
 use crate::workgroup::Workgroup;
 
 impl Worker<'_> {
@@ -51,6 +54,9 @@ impl Worker<'_> {
         shared.start.put(d, &mut group.waves[0].wave, &beginning, 0);
         let w = &group.waves[0].wave;
         let again = Again::of(&shared.start, d, w, &kernel.scalars, kernel.code.zeros());
+        let differing = shared.start.differing(d);
+        let apart = run.apart.as_ref().filter(|apart| count > 1 && apart.suits(shared.start.set(), &differing));
+        let mut waves = Waves { run, again, apart };
         let mut done = 0;
         let (mut trouble, mut result) = (None, Ok(()));
         let groups = d.groups();
@@ -69,18 +75,12 @@ impl Worker<'_> {
             done += 1;
             self.outcome.groups += 1;
             self.outcome.waves += u64::from(count);
-            for wave in 0..count {
-                let w = &mut group.waves[0].wave;
-                again.put(w, &beginning, wave);
-                let flow = run.go(w);
-                if flow != Flow::Next {
-                    trouble = Some((wave as usize, flow));
+            match waves.run(&mut group.waves[0].wave, &beginning, count, &mut kernel.tally) {
+                Ok(instructions) => group.instructions += instructions,
+                Err(stopped) => {
+                    trouble = Some(stopped);
                     break;
                 }
-                group.instructions += kernel.tally.count(w);
-            }
-            if trouble.is_some() {
-                break;
             }
             self.untold += 1;
             self.unasked += group.instructions;
@@ -93,15 +93,71 @@ impl Worker<'_> {
                 }
             }
         }
+        if let Some(apart) = apart {
+            apart.clear(&mut group.waves[0].wave);
+        }
         self.program.count_kernel(&mut kernel);
         let Some((wave, flow)) = trouble else {
             group.waves[0].wave.note_written(self.program.written());
             return result;
         };
+        let wave = wave as usize;
         group.waves.swap(0, wave);
         let running = &mut group.waves[wave];
         let (stop, _) = self.program.stopped_in(&kernel, &mut running.wave, &mut running.cursor, flow);
         group.stopped(self.program, wave, stop).map(drop)
+    }
+}
+
+/// How waves of a workgroup begin and end, one after the other.
+struct Waves<'a> {
+    run: &'a Run,
+    again: Again<'a>,
+    /// If what they have alike is to be done once.
+    apart: Option<&'a Apart>,
+}
+
+impl Waves<'_> {
+    /// Has those of a workgroup begin and end, and counts them; `w` is each of them in turns. Gives their instructions, or
+    /// which one has not ended as it should, and how.
+    #[inline(always)]
+    fn run(&mut self, w: &mut Wave, group: &Group, count: u32, tally: &mut Tally) -> Result<u64, (u32, Flow)> {
+        let (mut number, mut instructions) = self.run_apart(w, group, count, tally)?;
+        while number < count {
+            self.again.put(w, group, number);
+            match self.run.go(w) {
+                Flow::Next => instructions += tally.count(w),
+                flow => return Err((number, flow)),
+            }
+            number += 1;
+        }
+        Ok(instructions)
+    }
+
+    /// Those that can be done by one call: how many have ended, and their instructions. What is done once is not tried again if it
+    /// was not possible.
+    #[inline(always)]
+    fn run_apart(
+        &mut self,
+        w: &mut Wave,
+        group: &Group,
+        count: u32,
+        tally: &mut Tally,
+    ) -> Result<(u32, u64), (u32, Flow)> {
+        let Some((apart, batch)) = self.apart.zip(self.again.batch(group, count)) else { return Ok((0, 0)) };
+        self.again.put_scalars(w, group, 0);
+        if !apart.once(self.run, w) {
+            self.apart = None;
+            return Ok((0, 0));
+        }
+        let left_in_its_middle = apart.waves(self.run, w, batch);
+        let ended = count - w.batch.left;
+        let instructions = tally.count_several(ended, w.batch.skips);
+        match left_in_its_middle {
+            None => Ok((ended, instructions)),
+            Some(Flow::Next) => Ok((ended + 1, instructions + tally.count(w))),
+            Some(flow) => Err((ended, flow)),
+        }
     }
 }
 

@@ -133,7 +133,28 @@ impl<'a> Body<'a> {
             self.asm.land(off);
         }
         self.step_stretches()?;
-        self.plan.frame.next(self.asm, self.machine, top)
+        self.plan.frame.next(self.asm, self.machine, top)?;
+        let plan = self.plan;
+        plan.graph.masks.keys().filter(|code| plan.read_whole.contains(code)).try_for_each(|&code| self.join(code))
+    }
+
+    /// Stores as one what has been stored in pieces: a load of more than one of them would wait until all are in the cache.
+    fn join(&mut self, code: u8) -> Result<(), TooLarge> {
+        if !self.machine.wide {
+            return Ok(());
+        }
+        let pieces = if self.plan.wave64 { 4 } else { 2 };
+        let at = |by: i64| MemoryOperand::with_base_displ(Register::RSI, i64::from(code) * 4 + by);
+        self.put(Instruction::with2(Code::Movzx_r32_rm16, Register::EAX, at(0)))?;
+        for piece in 1..pieces {
+            self.put(Instruction::with2(Code::Movzx_r32_rm16, Register::R9D, at(2 * piece)))?;
+            self.put(Instruction::with2(Code::Shl_rm64_imm8, Register::R9, 16 * piece as i32))?;
+            self.put(Instruction::with2(Code::Or_r64_rm64, Register::RAX, Register::R9))?;
+        }
+        self.put(match self.plan.wave64 {
+            true => Instruction::with2(Code::Mov_rm64_r64, at(0), Register::RAX),
+            false => Instruction::with2(Code::Mov_rm32_r32, at(0), Register::EAX),
+        })
     }
 
     /// What is computed for a vector of lanes.

@@ -16,6 +16,7 @@
 //! masks, RBX to the allocations, EBP holds how many bytes are to be found there, R12 leads to where they were found.
 
 mod assembler;
+mod batch;
 mod bits;
 mod body;
 mod branch;
@@ -39,7 +40,7 @@ mod store;
 mod stream;
 mod stretch;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
@@ -48,9 +49,12 @@ use super::graph::Graph;
 use super::machine::Machine;
 use super::nodes::{Place, Value};
 use super::stream::Stream;
+use super::touched::{for_each_source, unnamed_sources};
 use super::{Phase, What};
+use crate::registers::scalar as scalar_code;
 use crate::wave::Wave;
 use assembler::{Assembler, Jump};
+pub use batch::Beginning;
 use body::Body;
 use frame::{ADDRESSES, Frame};
 use pool::Pool;
@@ -73,8 +77,20 @@ pub struct Code64 {
     pub partial: usize,
 }
 
-/// Makes the code of a run behind which the wave ends, if it `ends` there.
-pub fn emit(phases: &[Phase], machine: Machine, wave64: bool, ends: bool) -> Result<Code64, TooLarge> {
+/// What code is made of phases for.
+#[derive(Clone, Copy)]
+pub enum Purpose<'a> {
+    /// A part of what a wave does.
+    Part,
+    /// Its end.
+    End,
+    /// All of it, for the waves of a workgroup.
+    Waves(Beginning<'a>),
+}
+
+/// Makes the code of a run.
+pub fn emit(phases: &[Phase], machine: Machine, wave64: bool, purpose: Purpose) -> Result<Code64, TooLarge> {
+    let ends = !matches!(purpose, Purpose::Part);
     let pool = Pool::of(phases, machine);
     let frame = Frame::of(machine);
     let mut asm = Assembler::new();
@@ -110,6 +126,7 @@ pub fn emit(phases: &[Phase], machine: Machine, wave64: bool, ends: bool) -> Res
         global::finder(&mut asm, write)?;
     }
     let spans = span::spans(phases);
+    let read_whole = read_whole(phases, wave64);
     let mut entries = [0; 2];
     for (entry, full) in entries.iter_mut().zip([true, false]) {
         // With mask registers one way does for both.
@@ -119,6 +136,9 @@ pub fn emit(phases: &[Phase], machine: Machine, wave64: bool, ends: bool) -> Res
         *entry = asm.at;
         frame.enter(&mut asm)?;
         let top = asm.at;
+        if let Purpose::Waves(beginning) = purpose {
+            batch::begin(&mut asm, beginning, machine, wave64, frame)?;
+        }
         // A branch onwards that has not come to its end.
         let mut skip = None;
         let mut streamed = None;
@@ -175,7 +195,8 @@ pub fn emit(phases: &[Phase], machine: Machine, wave64: bool, ends: bool) -> Res
             frame.begin(&mut asm)?;
             match &phase.what {
                 What::Lanes(graph) => {
-                    let plan = Plan::new(graph, &pool, frame, exit, finders[0])?;
+                    let places = [exit, finders[0]];
+                    let plan = Plan::new(graph, &pool, frame, places, (wave64, read_whole.clone()))?;
                     Body::new(&plan, machine, &mut asm, full).lanes()?;
                 }
                 What::Store(store) => {
@@ -200,12 +221,27 @@ pub fn emit(phases: &[Phase], machine: Machine, wave64: bool, ends: bool) -> Res
             }
         }
         [skip.map(|(jump, _)| jump), streamed].into_iter().flatten().for_each(|jump| asm.land(jump));
+        if let Purpose::Waves(beginning) = purpose {
+            batch::next(&mut asm, beginning, top)?;
+        }
         asm.put(Instruction::with2(Code::Xor_r32_rm32, Register::EAX, Register::EAX))?;
         asm.put(Instruction::with_branch(Code::Jmp_rel32_64, leave as u64))?;
     }
     let [full, partial] = entries;
     let full = if machine.wide || changes_exec { partial } else { full };
     Ok(Code64 { bytes: asm.finish(), full, partial })
+}
+
+/// Scalar registers that phases read which do not go from one vector's lanes to the next one's.
+fn read_whole(phases: &[Phase], wave64: bool) -> BTreeSet<u8> {
+    let mut read: BTreeSet<u8> = [scalar_code::EXEC].into();
+    for phase in phases.iter().filter(|phase| !matches!(phase.what, What::Lanes(_))) {
+        read.extend(unnamed_sources(&phase.what).iter().map(|&(code, _)| code));
+        for_each_source(&mut phase.what.clone(), wave64, &mut |code, _| {
+            read.insert(*code);
+        });
+    }
+    read
 }
 
 /// Whether the wave has stored anything since its last fence.
@@ -246,15 +282,24 @@ struct Plan<'a> {
     exit: usize,
     /// What finds device memory.
     finder: usize,
+    wave64: bool,
+    /// Scalar registers that another phase reads, more than one vector's lanes at a time.
+    read_whole: BTreeSet<u8>,
 }
 
 impl<'a> Plan<'a> {
-    fn new(graph: &'a Graph, pool: &'a Pool, frame: Frame, exit: usize, finder: usize) -> Result<Plan<'a>, TooLarge> {
+    fn new(
+        graph: &'a Graph,
+        pool: &'a Pool,
+        frame: Frame,
+        [exit, finder]: [usize; 2],
+        (wave64, read_whole): (bool, BTreeSet<u8>),
+    ) -> Result<Plan<'a>, TooLarge> {
         let live = graph.live();
         let (checks, reaches, places) = (graph.checks(&live), graph.reaches(), graph.places());
         if reaches.len() > ADDRESSES || places.len() > ADDRESSES {
             return Err(TooLarge);
         }
-        Ok(Plan { graph, live, checks, pool, frame, reaches, places, exit, finder })
+        Ok(Plan { graph, live, checks, pool, frame, reaches, places, exit, finder, wave64, read_whole })
     }
 }

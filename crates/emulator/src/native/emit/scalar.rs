@@ -150,6 +150,7 @@ pub(super) fn emit(asm: &mut Assembler, it: &Scalar) -> Result<(), TooLarge> {
         }
         _ => (scc, writes) = bits::emit(asm, it, &width)?,
     }
+    debug_assert_eq!(scc.is_some(), it.form.writes_scc(), "{it:?}");
     // None of what follows changes flags.
     if let Some(scc) = scc {
         asm.put(Instruction::with1(scc, Register::R11L))?;

@@ -110,6 +110,8 @@ impl Emitter<'_> {
             places: Vec::new(),
             exit: 0,
             finder: 0,
+            wave64: self.wave64,
+            read_whole: Default::default(),
         }
     }
 

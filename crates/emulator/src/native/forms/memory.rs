@@ -78,6 +78,7 @@ pub fn scalar_load(op: &Op) -> Option<WordLoad> {
 }
 
 /// A store of words, which is a phase by itself: all lanes have done what comes before it.
+#[derive(Clone)]
 pub struct Store {
     pub space: Space,
     /// The row of addresses.
@@ -97,6 +98,7 @@ pub enum Space {
 }
 
 /// From which row, and how far from the address.
+#[derive(Clone)]
 pub struct Access {
     pub offset: i32,
     pub data: u16,

@@ -120,7 +120,7 @@ pub enum ScalarForm {
 }
 
 impl ScalarForm {
-    pub(super) fn has_one_source(self) -> bool {
+    pub fn has_one_source(self) -> bool {
         use ScalarForm::{Absolute, CountOnes, Extend, FirstBit, Move, Not, SaveExec, SignedField};
         matches!(
             self,
@@ -135,9 +135,37 @@ impl ScalarForm {
     }
 
     /// The second source has 32 bits, though the operation has 64.
-    pub(super) fn has_narrow_second(self) -> bool {
+    pub fn has_narrow_second(self) -> bool {
         use ScalarForm::{Field, Ones, SetBit, ShiftLeft, ShiftRight, ShiftSigned, TestBit};
         matches!(self, ShiftLeft | ShiftRight | ShiftSigned | Field | Ones | SetBit(_) | TestBit(_))
+    }
+
+    pub fn reads_scc(self) -> bool {
+        use ScalarForm::{Add, Select, Subtract};
+        matches!(self, Add { carries: true } | Subtract { borrows: true } | Select)
+    }
+
+    pub fn writes_scc(self) -> bool {
+        use ScalarForm::{AddQuietly, Extend, FirstBit, Move, Multiply, MultiplyHigh};
+        use ScalarForm::{Ones, Pack, Select, SetBit, SubtractQuietly};
+        !matches!(
+            self,
+            Move | Multiply
+                | MultiplyHigh { .. }
+                | AddQuietly
+                | SubtractQuietly
+                | Select
+                | Ones
+                | SetBit(_)
+                | Pack { .. }
+                | Extend { .. }
+                | FirstBit { .. }
+        )
+    }
+
+    /// Whether anything but SCC is written.
+    pub fn writes_result(self) -> bool {
+        !matches!(self, ScalarForm::Compare(_) | ScalarForm::TestBit(_))
     }
 
     /// The result has 32 bits, though the operation has 64.
@@ -151,8 +179,7 @@ impl Scalar {
     pub fn writes_exec(&self) -> bool {
         let writes = self.dst..=self.dst + u8::from(self.wide && !self.form.is_narrowing());
         matches!(self.form, ScalarForm::SaveExec { .. })
-            || !matches!(self.form, ScalarForm::Compare(_) | ScalarForm::TestBit(_))
-                && (writes.contains(&scalar::EXEC) || writes.contains(&(scalar::EXEC + 1)))
+            || self.form.writes_result() && (writes.contains(&scalar::EXEC) || writes.contains(&(scalar::EXEC + 1)))
     }
 
     /// Whether lanes may be on behind it that were off before.
