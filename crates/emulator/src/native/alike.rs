@@ -165,7 +165,6 @@ impl Splitter {
                     self.split.facts.numbers.push(number);
                 }
                 Held::Moved(_) => return None,
-                // SCC is 0 in each.
                 Held::Begun | Held::Own => {}
             }
         }
@@ -205,7 +204,8 @@ impl Splitter {
     fn find(&mut self, code: u8, count: u8) -> Option<u8> {
         let held: Vec<Held> = codes((code, count)).map(|code| self.held[usize::from(code)]).collect();
         let begun = codes((code, count)).zip(&held).filter(|(_, held)| **held == Held::Begun).map(|(code, _)| code);
-        self.split.facts.begun.extend(begun);
+        // SCC is 0 in each.
+        self.split.facts.begun.extend(begun.filter(|&code| code != scalar::SCC));
         let is_moved = |held: &Held| matches!(held, Held::Moved(_));
         match held.first()? {
             _ if !held.iter().any(is_moved) => return Some(code),

@@ -45,6 +45,8 @@ mod stream;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_apart;
+#[cfg(test)]
 mod tests_scalar_loads;
 #[cfg(test)]
 mod tests_signed_offsets;

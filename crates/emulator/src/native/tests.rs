@@ -101,9 +101,11 @@ pub(super) const ADDRESSES: [u16; 4] = [20, 21, 22, 23];
 /// Pairs of them with addresses in device memory, and offsets from a scalar base.
 pub(super) const PLACES: [u16; 2] = [24, 26];
 pub(super) const OFFSETS: [u16; 2] = [28, 29];
-const HELD: u16 = 30;
+pub(super) const HELD: u16 = 30;
+/// Scalar registers that instructions read and write; others keep what leads to memory, and some are free.
+const SCALARS: usize = 24;
 /// The scalar base, and behind it one in the other allocation, and one that may lie within a word.
-const BASE: u8 = 60;
+const BASE: u8 = 26;
 /// Loads of scalars, and scalars that hold offsets for them.
 pub(super) const LOADS: [(u8, IsaOp); 6] = [
     (1, IsaOp::SLoadDword),
@@ -113,11 +115,11 @@ pub(super) const LOADS: [(u8, IsaOp); 6] = [
     (8, IsaOp::SLoadDwordx8),
     (16, IsaOp::SLoadDwordx16),
 ];
-const SCALAR_OFFSETS: [u8; 3] = [70, 71, scalar::M0];
+const SCALAR_OFFSETS: [u8; 3] = [32, 33, scalar::M0];
 const LDS: usize = 4096;
 /// Words of an allocation. Accesses reach the middle ones.
 const DEVICE: usize = 1536;
-const MASKS: [u8; 4] = [scalar::VCC, 20, 22, 40];
+const MASKS: [u8; 4] = [scalar::VCC, 20, 22, 12];
 
 /// A load or a store of words.
 fn transfer(random: &mut Random, words: u8) -> u64 {
@@ -171,13 +173,13 @@ fn scalar_instruction(random: &mut Random, operation: IsaOp, inst: u16) -> Op {
         0 => crate::scalar::IMM,
         1 => crate::scalar::IMM2,
         2 => random.of(&[106, 126]),
-        _ => random.below(56) as u16,
+        _ => random.below(SCALARS) as u16,
     };
     let mut src = [0; 3].map(|_| source(random));
     if matches!(operation, IsaOp::SBfeI32 | IsaOp::SBfeI64) {
         src[1] = crate::scalar::IMM;
     }
-    let sdst = if random.below(12) == 0 { random.of(&[106, 126]) } else { 2 * random.below(28) as u8 };
+    let sdst = if random.below(12) == 0 { random.of(&[106, 126]) } else { 2 * random.below(SCALARS / 2) as u8 };
     let [imm, imm2] = [0; 2].map(|_| u64::from(random.word(8)) << 32 | u64::from(random.word(8)));
     let kind = Kind::of(operation);
     // Some have 16 bits of it.
@@ -192,14 +194,14 @@ fn scalar_instruction(random: &mut Random, operation: IsaOp, inst: u16) -> Op {
 fn hardware_access(random: &mut Random, inst: u16, ops: &mut Vec<Op>) {
     let of = |id: u64, at: u64, bits: u64| (id | at << 6 | (bits - 1) << 11) as i16 as i64 as u64;
     let msb = Op { inst, ..lower::native_tests::set_msb(random.next() as u8) };
-    let sdst = random.of(&[7, 20, 44, scalar::VCC]);
+    let sdst = random.of(&[7, 20, 22, scalar::VCC]);
     let (operation, imm) = match random.below(8) {
         0 => return ops.push(msb),
         1..4 => (IsaOp::SGetregB32, of(random.of(&[1, 2, 5]), random.below(32) as u64, 1 + random.below(32) as u64)),
         4 => (IsaOp::SSetregB32, of(1, random.below(4) as u64, 1 + random.below(8) as u64)),
         _ => (IsaOp::SSetregB32, of(random.of(&[1, 1, 2, 3]), 24 + random.below(5) as u64, 1 + random.below(3) as u64)),
     };
-    let source = random.of(&[crate::scalar::IMM2, 9, 30, u16::from(scalar::VCC)]);
+    let source = random.of(&[crate::scalar::IMM2, 9, 21, u16::from(scalar::VCC)]);
     let (run, kind) = (crate::scalar::lookup(operation).expect("a scalar operation"), Kind::of(operation));
     let op = Op { run, kind, sdst, src: [source, 0, 0], imm, imm2: random.next().into(), inst, ..Op::NOTHING };
     ops.push(op);
@@ -211,7 +213,7 @@ fn hardware_access(random: &mut Random, inst: u16, ops: &mut Vec<Op>) {
 /// A load of scalars, mostly with an offset in a register.
 fn scalar_load(random: &mut Random, inst: u16) -> Op {
     let (words, operation) = random.of(&LOADS);
-    let sdst = random.below(57 - usize::from(words)) as u8;
+    let sdst = random.below(SCALARS + 1 - usize::from(words)) as u8;
     let offset = if random.below(3) == 0 { crate::scalar::NONE } else { random.of(&SCALAR_OFFSETS).into() };
     let imm = (random.below(128) as i64 - 64) as u64;
     let dst = random.of(&[0, 0, 4]);
@@ -234,7 +236,7 @@ fn instruction(random: &mut Random, (operation, valu): (IsaOp, ValuOp), inst: u1
     let prepared = match random.below(7) {
         0 => Some(lower::native_tests::splat(Op {
             dst: rows::TEMP,
-            src: [random.of(&[3, 21, 30]), 0, 0],
+            src: [random.of(&[3, 11, 21]), 0, 0],
             ..Op::NOTHING
         })),
         1 => {
