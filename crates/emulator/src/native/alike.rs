@@ -101,6 +101,10 @@ impl Splitter {
         for code in (0..scalar::EXEC).chain([scalar::SCC]).chain(constants.into_iter().flatten()) {
             held[usize::from(code)] = Held::Begun;
         }
+        if !wave64 {
+            // A register like others.
+            held[usize::from(scalar::EXEC) + 1] = Held::Begun;
+        }
         Splitter {
             wave64,
             held,
@@ -165,6 +169,10 @@ impl Splitter {
                     self.split.facts.numbers.push(number);
                 }
                 Held::Moved(_) => return None,
+                // SCC is 0 in each.
+                Held::Begun if code != scalar::SCC => {
+                    self.split.facts.begun.insert(code);
+                }
                 Held::Begun | Held::Own => {}
             }
         }
@@ -204,7 +212,6 @@ impl Splitter {
     fn find(&mut self, code: u8, count: u8) -> Option<u8> {
         let held: Vec<Held> = codes((code, count)).map(|code| self.held[usize::from(code)]).collect();
         let begun = codes((code, count)).zip(&held).filter(|(_, held)| **held == Held::Begun).map(|(code, _)| code);
-        // SCC is 0 in each.
         self.split.facts.begun.extend(begun.filter(|&code| code != scalar::SCC));
         let is_moved = |held: &Held| matches!(held, Held::Moved(_));
         match held.first()? {

@@ -50,19 +50,18 @@ pub(super) fn begin(
     frame.begin(asm)?;
     let pieces = || (0..ROW).step_by(machine.bytes() as usize);
     let zero = machine.vector(0);
-    for (number, row) in it.zeros.iter().enumerate() {
-        if number == 0 {
-            asm.put(Instruction::with3(
-                Code::VEX_Vpxor_xmm_xmm_xmmm128,
-                Register::XMM0,
-                Register::XMM0,
-                Register::XMM0,
-            ))?;
-        }
+    if !it.zeros.is_empty() {
+        let zero = Register::XMM0;
+        asm.put(Instruction::with3(Code::VEX_Vpxor_xmm_xmm_xmmm128, zero, zero, zero))?;
+    }
+    for &row in it.zeros {
+        asm.put(Instruction::with2(Code::Cmp_rm32_imm32, told(offset_of!(Batch, id_rows)), u32::from(row)))?;
+        let has_ids = asm.jump(Code::Ja_rel32_64)?;
         for at in pieces() {
-            let to = MemoryOperand::with_base_displ(Register::RDI, i64::from(*row) * ROW + at);
+            let to = MemoryOperand::with_base_displ(Register::RDI, i64::from(row) * ROW + at);
             asm.put(Instruction::with2(machine.store(), to, zero))?;
         }
+        asm.land(has_ids);
     }
     ids(asm, machine, pieces)?;
     asm.put(Instruction::with2(Code::Mov_r64_rm64, Register::RAX, told(offset_of!(Batch, exec))))?;

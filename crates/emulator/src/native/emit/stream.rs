@@ -10,7 +10,7 @@ use super::assembler::Jump;
 use super::body::Body;
 use super::frame::{Frame, PLACE};
 use super::global::sum;
-use super::stretch::{On, limit, look};
+use super::stretch::{On, differ, limit, look};
 use super::{Assembler, Plan, Pool, TooLarge};
 use crate::registers::scalar;
 
@@ -121,11 +121,22 @@ impl Emitter<'_> {
         let plan = self.plan(&stream.addresses, self.pool);
         let top = self.asm.at;
         let mut body = Body::new(&plan, self.machine, self.asm, true);
+        let free = body.held.len();
+        let stays = self.machine.wide && stream.shapes.len() <= MOST_STAYING;
+        if stays {
+            body.held.truncate(free - 3 * stream.shapes.len());
+        }
         body.nodes()?;
         for (number, shape) in stream.shapes.iter().enumerate() {
             body.pinned.clear();
             let low = body.vector(shape.low)?;
             let high = shape.high.map(|high| body.vector(high)).transpose()?;
+            if stays {
+                let expected = [1, 2, 3].map(|k| body.machine.vector(free - k - 3 * number));
+                Look { asm: body.asm, machine: self.machine, pool: self.pool, frame: self.frame, not: &mut self.not }
+                    .at_staying(*shape, kept(self.frame, number), (low, high), expected)?;
+                continue;
+            }
             let passing = [body.passing(0), body.passing(if self.machine.wide { 1 } else { 2 })];
             Look { asm: body.asm, machine: self.machine, pool: self.pool, frame: self.frame, not: &mut self.not }.at(
                 *shape,
@@ -201,6 +212,9 @@ impl Emitter<'_> {
     }
 }
 
+/// Shapes at most whose expected addresses stay in vector registers, where there are many.
+const MOST_STAYING: usize = 4;
+
 /// How a vector's addresses are looked at.
 struct Look<'a> {
     asm: &'a mut Assembler,
@@ -219,27 +233,69 @@ impl Look<'_> {
         (low, high): (Register, Option<Register>),
         passing: [Register; 2],
     ) -> Result<(), TooLarge> {
-        let (machine, lanes) = (self.machine, self.machine.lanes() as i32);
-        let in_words = shape.offsets == Offsets::Words;
+        let machine = self.machine;
+        let later = self.first(shape, kept, (low, high))?;
+        self.asm.put(Instruction::with2(Code::Mov_rm32_r32, kept.next(), Register::EAX))?;
+        self.asm.land(later);
+        let steps = self.steps(shape);
+        let high = high.map(|high| (high, kept.high()));
+        look(self.asm, machine, passing, (low, kept.next()), high, steps, On::All)?;
+        unless(self.asm, self.not, Code::Jne_rel32_64)?;
+        self.asm.put(Instruction::with2(Code::Add_rm32_imm32, kept.next(), self.step(shape)))
+    }
+
+    /// The same with three registers: what the lanes' addresses, or offsets, are expected to be, the upper halves, and how far it
+    /// is to the next vector.
+    fn at_staying(
+        &mut self,
+        shape: Shape,
+        kept: Kept,
+        (low, high): (Register, Option<Register>),
+        [expected, upper, step]: [Register; 3],
+    ) -> Result<(), TooLarge> {
+        let (machine, add) = (self.machine, Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32);
+        let spread = Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32;
+        let later = self.first(shape, kept, (low, high))?;
+        self.asm.put(Instruction::with2(spread, expected, machine.low(low)))?;
+        self.asm.put(Instruction::with3(add, expected, expected, self.steps(shape)))?;
+        if let Some(high) = high {
+            self.asm.put(Instruction::with2(spread, upper, machine.low(high)))?;
+        }
+        self.asm.put(Instruction::with2(Code::Mov_r32_imm32, Register::EAX, self.step(shape)))?;
+        self.asm.put(Instruction::with2(Code::EVEX_Vpbroadcastd_zmm_k1z_r32, step, Register::EAX))?;
+        self.asm.land(later);
+        differ(self.asm, (low, expected), high.map(|high| (high, upper)), On::All)?;
+        unless(self.asm, self.not, Code::Jne_rel32_64)?;
+        self.asm.put(Instruction::with3(add, expected, expected, step))
+    }
+
+    /// Where the first vector's first lane is, which EAX says, too; the jump is taken for the other vectors.
+    fn first(&mut self, shape: Shape, kept: Kept, (low, high): (Register, Option<Register>)) -> Result<Jump, TooLarge> {
+        let machine = self.machine;
         let vmovd = if machine.wide { Code::EVEX_Vmovd_rm32_xmm } else { Code::VEX_Vmovd_rm32_xmm };
         self.asm.put(Instruction::with2(Code::Cmp_r32_rm32, Register::EDX, self.frame.count()))?;
         let later = self.asm.jump(Code::Jne_rel32_64)?;
+        if let Some(high) = high {
+            self.asm.put(Instruction::with2(vmovd, Register::EAX, machine.low(high)))?;
+            self.asm.put(Instruction::with2(Code::Mov_rm32_r32, kept.high(), Register::EAX))?;
+        }
         let (last, beyond) = limit(machine, shape.offsets);
         self.asm.put(Instruction::with2(vmovd, Register::EAX, machine.low(low)))?;
         self.asm.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, last))?;
         unless(self.asm, self.not, beyond)?;
         self.asm.put(Instruction::with2(Code::Mov_rm32_r32, kept.first(), Register::EAX))?;
-        self.asm.put(Instruction::with2(Code::Mov_rm32_r32, kept.next(), Register::EAX))?;
-        if let Some(high) = high {
-            self.asm.put(Instruction::with2(vmovd, Register::EAX, machine.low(high)))?;
-            self.asm.put(Instruction::with2(Code::Mov_rm32_r32, kept.high(), Register::EAX))?;
-        }
-        self.asm.land(later);
-        let steps = if in_words { self.pool.lanes } else { self.pool.steps };
-        let steps = MemoryOperand::with_base_displ(Register::RIP, steps as i64 * 4);
-        let high = high.map(|high| (high, kept.high()));
-        look(self.asm, machine, passing, (low, kept.next()), high, steps, On::All)?;
-        unless(self.asm, self.not, Code::Jne_rel32_64)?;
-        self.asm.put(Instruction::with2(Code::Add_rm32_imm32, kept.next(), if in_words { lanes } else { 4 * lanes }))
+        Ok(later)
+    }
+
+    /// How far lanes are from a vector's first one.
+    fn steps(&self, shape: Shape) -> MemoryOperand {
+        let steps = if shape.offsets == Offsets::Words { self.pool.lanes } else { self.pool.steps };
+        MemoryOperand::with_base_displ(Register::RIP, steps as i64 * 4)
+    }
+
+    /// How far it is from one vector to the next one.
+    fn step(&self, shape: Shape) -> i32 {
+        let lanes = self.machine.lanes() as i32;
+        if shape.offsets == Offsets::Words { lanes } else { 4 * lanes }
     }
 }

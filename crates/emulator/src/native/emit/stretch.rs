@@ -109,19 +109,8 @@ pub(super) fn look(
         asm.put(Instruction::with2(machine.broadcast(), other, all))?;
     }
     if machine.wide {
-        const DIFFERENT: i32 = 4;
-        let compare = |to, a, b| {
-            let it = Instruction::with4(Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8, to, a, b, DIFFERENT);
-            if matches!(on, On::All) { it } else { masked(it, EXEC) }
-        };
         asm.put(Instruction::with3(Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, one, one, steps))?;
-        asm.put(compare(Register::K1, low, one))?;
-        let mut last = Register::K1;
-        if let Some((high, _)) = high {
-            last = Register::K2;
-            asm.put(compare(last, high, other))?;
-        }
-        return asm.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, Register::K1, last));
+        return differ(asm, (low, one), high.map(|(high, _)| (high, other)), on);
     }
     let equal = Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256;
     asm.put(Instruction::with3(Code::VEX_Vpaddd_ymm_ymm_ymmm256, one, one, steps))?;
@@ -137,6 +126,27 @@ pub(super) fn look(
         asm.put(Instruction::with2(Code::And_r32_rm32, Register::EAX, Register::R9D))?;
     }
     asm.put(Instruction::with2(Code::Test_rm32_r32, Register::EAX, Register::EAX))
+}
+
+/// Whether wide vectors, one or two, are not what is expected; jumps for "not equal" are taken then.
+pub(super) fn differ(
+    asm: &mut Assembler,
+    (low, expected): (Register, Register),
+    high: Option<(Register, Register)>,
+    on: On,
+) -> Result<(), TooLarge> {
+    const DIFFERENT: i32 = 4;
+    let compare = |to, a, b| {
+        let it = Instruction::with4(Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8, to, a, b, DIFFERENT);
+        if matches!(on, On::All) { it } else { masked(it, EXEC) }
+    };
+    asm.put(compare(Register::K1, low, expected))?;
+    let mut last = Register::K1;
+    if let Some((high, expected)) = high {
+        last = Register::K2;
+        asm.put(compare(last, high, expected))?;
+    }
+    asm.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, Register::K1, last))
 }
 
 impl Look<'_> {
