@@ -103,6 +103,11 @@ impl Machine {
         self.either(Code::VEX_Vpermd_ymm_ymm_ymmm256, Code::EVEX_Vpermd_zmm_k1z_zmm_zmmm512b32)
     }
 
+    /// The first lane's word of a vector's first sixteen bytes, to a general register.
+    pub fn first_word(self) -> Code {
+        self.either(Code::VEX_Vmovd_rm32_xmm, Code::EVEX_Vmovd_rm32_xmm)
+    }
+
     /// A word of memory in all lanes.
     pub fn broadcast(self) -> Code {
         self.either(Code::VEX_Vbroadcastss_ymm_m32, Code::EVEX_Vbroadcastss_zmm_k1z_xmmm32)

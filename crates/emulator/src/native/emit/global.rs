@@ -120,8 +120,7 @@ impl Look<'_> {
         self.put(Instruction::with_branch(beyond, self.exit as u64))?;
         match high {
             Ok(high) => {
-                let code = if self.machine.wide { Code::EVEX_Vmovd_rm32_xmm } else { Code::VEX_Vmovd_rm32_xmm };
-                self.put(Instruction::with2(code, Register::R9D, self.machine.low(high)))?;
+                self.put(Instruction::with2(self.machine.first_word(), Register::R9D, self.machine.low(high)))?;
                 sum(self.asm, Offsets::Unsigned, true, None)?;
             }
             Err(base) => sum(self.asm, base.offsets, false, Some(base.code))?,

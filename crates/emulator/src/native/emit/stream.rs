@@ -272,15 +272,14 @@ impl Look<'_> {
     /// Where the first vector's first lane is, which EAX says, too; the jump is taken for the other vectors.
     fn first(&mut self, shape: Shape, kept: Kept, (low, high): (Register, Option<Register>)) -> Result<Jump, TooLarge> {
         let machine = self.machine;
-        let vmovd = if machine.wide { Code::EVEX_Vmovd_rm32_xmm } else { Code::VEX_Vmovd_rm32_xmm };
         self.asm.put(Instruction::with2(Code::Cmp_r32_rm32, Register::EDX, self.frame.count()))?;
         let later = self.asm.jump(Code::Jne_rel32_64)?;
         if let Some(high) = high {
-            self.asm.put(Instruction::with2(vmovd, Register::EAX, machine.low(high)))?;
+            self.asm.put(Instruction::with2(machine.first_word(), Register::EAX, machine.low(high)))?;
             self.asm.put(Instruction::with2(Code::Mov_rm32_r32, kept.high(), Register::EAX))?;
         }
         let (last, beyond) = limit(machine, shape.offsets);
-        self.asm.put(Instruction::with2(vmovd, Register::EAX, machine.low(low)))?;
+        self.asm.put(Instruction::with2(machine.first_word(), Register::EAX, machine.low(low)))?;
         self.asm.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, last))?;
         unless(self.asm, self.not, beyond)?;
         self.asm.put(Instruction::with2(Code::Mov_rm32_r32, kept.first(), Register::EAX))?;

@@ -184,7 +184,7 @@ impl Look<'_> {
     ) -> Result<(), TooLarge> {
         let offsets = high.err().map_or(Offsets::Unsigned, |base| base.offsets);
         let (last, beyond) = limit(self.machine, offsets);
-        let vmovd = if self.machine.wide { Code::EVEX_Vmovd_rm32_xmm } else { Code::VEX_Vmovd_rm32_xmm };
+        let first_word = self.machine.first_word();
         let mut not = Vec::new();
         // What vectors before this one have found counts no more: where there is no room, only a part of it is written anew.
         it.begin(self.asm)?;
@@ -192,12 +192,12 @@ impl Look<'_> {
         not.push(self.asm.jump(Code::Jne_rel32_64)?);
         self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EDX, 1))?;
         not.push(self.asm.jump(Code::Je_rel32_64)?);
-        self.put(Instruction::with2(vmovd, Register::EAX, self.machine.low(low)))?;
+        self.put(Instruction::with2(first_word, Register::EAX, self.machine.low(low)))?;
         self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, last))?;
         not.push(self.asm.jump(beyond)?);
         self.put(Instruction::with2(Code::Mov_rm32_r32, it.low(), Register::EAX))?;
         if let Ok(high) = high {
-            self.put(Instruction::with2(vmovd, Register::EAX, self.machine.low(high)))?;
+            self.put(Instruction::with2(first_word, Register::EAX, self.machine.low(high)))?;
             self.put(Instruction::with2(Code::Mov_rm32_r32, it.high(), Register::EAX))?;
         }
         self.put(Instruction::with2(Code::Mov_r64_rm64, Register::RAX, self.address))?;
