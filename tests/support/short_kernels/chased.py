@@ -29,9 +29,9 @@ class How:
 def launch(module: lt.Module, device: lt.Device, area: Area, kernel: str, dimensions: int, of: random.Random, how: How) -> str:
     grid, block = geometry(of, dimensions)
     if how.many:
-        waves = -(-int(np.prod(block)) // 32)
-        axis = of.randrange(dimensions)
-        grid[axis] += block[axis] * (4000 // waves)
+        waves, axis = -(-int(np.prod(block)) // 32), of.randrange(dimensions)
+        layers = np.prod([-(-n // size) for n, size in zip(grid, block)]) * block[axis] // grid[axis] or 1
+        grid[axis] += block[axis] * -(-4000 // (waves * int(layers)))
     items = int(np.prod(grid))
     area.begin()
     whole = BEFORE + 4 * items + BEHIND

@@ -14,7 +14,7 @@ from .area import START, Area
 from .values import BEFORE, BEHIND, contents, geometry
 
 SHIFTS = (0, 0, 4, -4, 8, 60, 64, -64, 68, 128, 252, -252, 256, -256, 260, 1024, -1024, 2)
-KINDS = [*["apart", "adjacent", "adjacent", "shifted", "shifted", "merged"] * 2, "hole", "gone", "never", *["goes on"] * 3]
+KINDS = [*["apart", "adjacent", "adjacent", "shifted", "shifted", "merged"] * 2, "hole", "gone", "never", *["goes on"] * 4]
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Layout:
             self.arrays[self.lost] = None
 
 
-def lay(area: Area, items: int, of: random.Random) -> Layout:
+def lay(area: Area, items: int, block: int, of: random.Random) -> Layout:
     kind, whole = of.choice(KINDS), BEFORE + 4 * items + BEHIND
     if kind == "shifted":
         # All in one array: some numbers of bytes from where the first one is.
@@ -43,7 +43,7 @@ def lay(area: Area, items: int, of: random.Random) -> Layout:
         shifts = of.sample([0, of.choice(SHIFTS), of.choice(SHIFTS)], 3)
         return Layout(f"{kind} {shifts}", [array], [array.ctypes.data + 2048 + BEFORE + shift for shift in shifts])
     if kind == "goes on":
-        return _goes_on(area, items, of)
+        return _goes_on(area, items, block, of)
     if kind == "merged":
         # Each array begins in the one before, so that the device has one piece of memory.
         sizes, gaps = [whole] * 3, [4096, *(-of.choice((4, 64, 1000, whole // 2, whole - 252)) for _ in range(2))]
@@ -66,14 +66,16 @@ def lay(area: Area, items: int, of: random.Random) -> Layout:
     return Layout(about, [*arrays], addresses, lost, kind == "gone")
 
 
-def _goes_on(area: Area, items: int, of: random.Random) -> Layout:
+def _goes_on(area: Area, items: int, block: int, of: random.Random) -> Layout:
     """A buffer that is two arrays: not all of what is known of the one need be so of the other."""
-    whole, first = BEFORE + 4 * items + BEHIND, BEFORE + 4 * of.randrange(items)
+    # Some of them meet where a wave or a workgroup begins.
+    waves, workgroups = 64 * of.randrange(items // 64 + 1), block * of.randrange(items // block + 1)
+    whole, first = BEFORE + 4 * items + BEHIND, BEFORE + 4 * of.choice((of.randrange(items), waves, workgroups))
     arrays = [area.take(first, 4096), area.take(whole - first, of.choice((0, 0, 0, 4)))]
     arrays += [area.take(whole, 4096) for _ in range(2)]
-    order = of.choice(([0, 2, 3], [2, 0, 3], [2, 0, 3], [2, 0, 0], [2, 3, 0]))
+    order = of.choice(([0, 2, 3], [2, 0, 3], [0, 0, 3], [0, 0, 3], [2, 0, 0], [2, 3, 0]))
     addresses = [arrays[number].ctypes.data + BEFORE for number in order]
-    how = of.choice(("as it was", "read-only", "read-only", "gone", "never"))
+    how = of.choice(("as it was", "read-only", "read-only", "read-only", "gone", "never"))
     arrays[1].flags.writeable = how != "read-only"
     lost = 1 if how in ("gone", "never") else None
     return Layout(f"goes on {order} behind {first}, {how}", [*arrays], addresses, lost, how == "gone")
@@ -83,7 +85,7 @@ def launch(module: lt.Module, device: lt.Device, area: Area, kernel: str, dimens
     grid, block = geometry(of, dimensions)
     items = int(np.prod(grid))
     area.begin()
-    layout = lay(area, items, of)
+    layout = lay(area, items, int(np.prod(block)), of)
     # Through the area, as some arrays are not to be written.
     words = (area.next - START) // 4
     area.all(4 * words).view(np.uint32)[:] = contents(of, words)

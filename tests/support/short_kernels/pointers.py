@@ -78,7 +78,7 @@ class Pointers(Kernel):
             f"s_add_u32 {low}, {low}, s40", f"s_addc_u32 {high}, {high}, s41",
         ]  # fmt: skip
         # Of the table, which one the wave's numbers say.
-        number = of.choice([self.number(), "s54", "s54", "s55"])
+        number = of.choice([self.number(), "s54", "s55", "s55"])
         by_number = [f"s_and_b32 {low}, {number}, 15", f"s_lshl_b32 {low}, {low}, 3"]
         by_number += [f"s_load_dwordx2 {both}, {ADDRESSES}, {low}", self.wait]
         ways = [by_number, by_number, by_number, few, few, signed, halves, of_arguments, chosen, loaded, loaded, loaded, product]

@@ -155,7 +155,7 @@ class ScalarKernel(Pointers):
     def _crossing(self) -> str:
         """From lanes to scalars: by masks, or by a lane's value."""
         of = self.random
-        d = of.choice(DATA)
+        d = of.choice([n for n in DATA if n not in self.kept])
         self._wrote(d)
         if self.reads_lanes:
             return of.choice(
