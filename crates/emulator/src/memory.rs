@@ -112,6 +112,8 @@ pub trait Host: Send + Sync {
 pub struct Span {
     start: u64,
     len: u64,
+    /// The bytes at which accesses to it may begin: the last ones of its last word may be another allocation's.
+    own: u64,
     ptr: *const u8,
     writable: bool,
     /// The addresses that were asked for: within whole pages; the rest belongs to nothing.
@@ -132,7 +134,7 @@ unsafe impl Sync for Span {}
 
 impl Span {
     /// Holds no address.
-    pub const NONE: Span = Span { start: 0, len: 0, ptr: std::ptr::null(), writable: false, asked: (0, 0) };
+    pub const NONE: Span = Span { start: 0, len: 0, own: 0, ptr: std::ptr::null(), writable: false, asked: (0, 0) };
 
     /// `len` bytes of the host's at `ptr`, which kernels find at `start`.
     ///
@@ -140,7 +142,7 @@ impl Span {
     /// The bytes stay where they are until every launch has ended that was under way when the span's [`Host`] last had it.
     /// `ptr` and `start` are multiples of [`Buffer::HOST_ALIGN`].
     pub unsafe fn of_host(start: u64, ptr: *const u8, len: u64, writable: bool) -> Span {
-        Span { start, len, ptr, writable, asked: (start, start + len) }
+        Span { start, len, own: len, ptr, writable, asked: (start, start + len) }
     }
     /// The same, where only these addresses were asked for: strict mode has findings for accesses to others.
     #[must_use]
@@ -374,9 +376,12 @@ impl Memory {
     }
     /// The allocation that holds `address`.
     pub fn find(&self, address: u64) -> Option<Span> {
-        if let Some(a) = self.allocation_before(address).filter(|a| address - a.start < a.len) {
-            let asked = (a.start, a.asked_end());
-            return Some(Span { start: a.start, len: a.len, ptr: a.buffer.ptr(), writable: a.writable, asked });
+        let behind = self.allocations.partition_point(|a| a.start <= address);
+        let before = behind.checked_sub(1).map(|at| &self.allocations[at]);
+        if let Some(a) = before.filter(|a| address - a.start < a.len) {
+            let (start, len, asked) = (a.start, a.len, (a.start, a.asked_end()));
+            let own = self.allocations.get(behind).map_or(len, |next| len.min(next.start - start));
+            return Some(Span { start, len, own, ptr: a.buffer.ptr(), writable: a.writable, asked });
         }
         if let Some(block) = self.heap.find(address) {
             return Some(block);
@@ -397,7 +402,7 @@ impl Memory {
     ) -> Option<Words> {
         let first = lanes[mask.trailing_zeros() as usize & 63];
         let span = self.span_of(recent, first, size, write).ok()?;
-        let limit = span.len.checked_sub(size)?;
+        let limit = span.len.checked_sub(size)?.min(span.own - 1);
         let mut offsets = [0u64; 64];
         let look = Offsets { lanes, mask, start: span.start, spare: first - span.start, out: &mut offsets };
         let (bits, most) = at_best(look);

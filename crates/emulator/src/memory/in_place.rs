@@ -60,6 +60,12 @@ mod tests {
         let (mut first, mut second) = (Recent::NONE, Recent::NONE);
         assert!(m.resolve(&mut first, at + 2, 18, true).is_ok() && m.resolve(&mut first, at + 2, 19, true).is_err());
         assert_eq!(m.resolve(&mut second, at + 18, 2, true).err(), Some(BadAddress::ReadOnly));
+        // Nor are they the first one's where that is remembered.
+        assert_eq!(m.resolve(&mut first, at + 18, 2, true).err(), Some(BadAddress::ReadOnly));
+        assert!(m.resolve(&mut first, at + 16, 2, true).is_ok() && m.resolve(&mut first, at + 16, 4, true).is_ok());
+        let bytes = |last: u64| std::array::from_fn(|i| at + if i == 63 { last } else { 2 + i as u64 % 16 });
+        assert!(m.resolve_all(&mut first, &bytes(18), !0, 1, true).is_none());
+        assert!(m.resolve_all(&mut first, &bytes(17), !0, 1, true).is_some());
         // The word at 16 may be accessed, and its last two bytes are not the first allocation's.
         assert_eq!(
             [(16, 2), (16, 4), (18, 2)].map(|(by, n)| m.tail(at + by, n)),

@@ -61,7 +61,7 @@ impl Span {
     #[inline(always)]
     fn holds(&self, address: u64, size: u64, write: bool) -> bool {
         let offset = address.wrapping_sub(self.start);
-        offset < self.len && self.len - offset >= size && (!write || self.writable)
+        offset < self.own && self.len - offset >= size && (!write || self.writable)
     }
 }
 
