@@ -14,7 +14,7 @@ use crate::registers::scalar;
 
 /// SGPRs that all processors have.
 const SGPRS: usize = 102;
-/// Homes come behind this register at least: waves begin with something in lower ones.
+/// The first home: waves begin with something in lower ones.
 const FIRST_HOME: usize = 40;
 /// Fewer phases are not worth another call.
 const FEWEST: usize = 2;
@@ -86,6 +86,8 @@ pub fn split(phases: &[Phase], wave64: bool) -> Option<Split> {
 struct Splitter {
     wave64: bool,
     held: [Held; 256],
+    /// How much of what each wave does comes before what registers hold was computed.
+    made: [usize; 256],
     homes: Homes,
     split: Split,
     /// The wave has stored: what is loaded then may be that.
@@ -108,6 +110,7 @@ impl Splitter {
         Splitter {
             wave64,
             held,
+            made: [0; 256],
             homes: Homes::of(phases, wave64),
             split: Split { once: Vec::new(), each: Vec::new(), facts: Facts::default() },
             has_stored: false,
@@ -143,7 +146,7 @@ impl Splitter {
         let (results, flags): (Vec<Codes>, Vec<Codes>) =
             written(&phase.what, self.wave64).into_iter().partition(|&(code, _)| code != scalar::SCC);
         for (code, count) in results {
-            let home = self.new_home(code, count)?;
+            let home = self.home_of_result(code, count)?;
             match &mut what {
                 What::Scalar(it) => it.dst = home,
                 What::ScalarLoad(load) => load.dst = home,
@@ -153,7 +156,7 @@ impl Splitter {
         }
         self.split.once.push(Phase { ops: phase.ops.clone(), what });
         if !flags.is_empty() {
-            let home = self.new_home(scalar::SCC, 1)?;
+            let home = self.home_of_result(scalar::SCC, 1)?;
             self.split.once.push(copy(scalar::SCC, home));
             self.held[usize::from(scalar::SCC)] = Held::Moved(home);
         }
@@ -230,6 +233,25 @@ impl Splitter {
         Some(home)
     }
 
+    /// Where a result goes: in place of what the registers held before, if nothing that waves do by themselves comes in between.
+    fn home_of_result(&mut self, code: u8, count: u8) -> Option<u8> {
+        let now = self.split.each.len();
+        let known = self.held[usize::from(code)];
+        let home = match known {
+            Held::Moved(first)
+                if (0..count).all(|k| {
+                    let at = usize::from(code + k);
+                    self.held[at] == Held::Moved(first + k) && self.made[at] == now
+                }) =>
+            {
+                first
+            }
+            _ => self.new_home(code, count)?,
+        };
+        codes((code, count)).for_each(|code| self.made[usize::from(code)] = now);
+        Some(home)
+    }
+
     fn new_home(&mut self, code: u8, count: u8) -> Option<u8> {
         let home = self.homes.take(code, count)?;
         self.split.facts.homes.extend(codes((home, count)));
@@ -252,49 +274,59 @@ fn copy(from: u8, to: u8) -> Phase {
     Phase { ops: 0..0, what: What::Scalar(Scalar { form, wide: false, a: from, b: from, dst: to }) }
 }
 
-/// Registers that the kernel does not use, in layers: two halves of a pair, each of which has been written as often, come next to
-/// each other again.
+/// Registers that the kernel does not use.
 struct Homes {
-    /// Where the first layer begins, and how far it is to the next one.
-    first: usize,
-    step: usize,
     taken: [bool; SGPRS],
-    /// From here on, they are for what goes into no layer.
-    end: usize,
+    /// Where the contents of a register went last.
+    latest: [Option<u8>; 256],
 }
 
 impl Homes {
     fn of(phases: &[Phase], wave64: bool) -> Homes {
-        let mut highest = 0;
+        let mut taken = [false; SGPRS];
+        taken[..FIRST_HOME].fill(true);
         let mut note = |code: u8, count: u8| {
-            if usize::from(code) < SGPRS {
-                highest = highest.max(usize::from(code) + usize::from(count));
-            }
+            let end = usize::from(code) + usize::from(count);
+            (usize::from(code)..end.min(SGPRS)).for_each(|code| taken[code] = true);
         };
         for phase in phases {
             written(&phase.what, wave64).into_iter().for_each(|(code, count)| note(code, count));
             for_each_source(&mut phase.what.clone(), wave64, &mut |code, count| note(*code, count));
         }
-        // VCC comes behind.
-        let step = highest.next_multiple_of(2) + 2;
-        Homes { first: highest.max(FIRST_HOME), step, taken: [false; SGPRS], end: SGPRS }
+        Homes { taken, latest: [None; 256] }
     }
 
+    /// Some in a row for the contents of as many.
     fn take(&mut self, code: u8, count: u8) -> Option<u8> {
-        let count = usize::from(count);
-        let at = match code {
-            scalar::SCC => {
-                self.end = self.end.checked_sub(1)?;
-                let is_free = self.end >= self.first && !self.taken[self.end];
-                self.taken.get_mut(self.end).map(|taken| *taken = true)?;
-                return is_free.then_some(self.end as u8);
-            }
-            scalar::VCC.. => self.step - 2 + usize::from(code - scalar::VCC),
-            _ => usize::from(code),
+        let home = self.beside(code, count).or_else(|| self.anywhere(code, count))?;
+        for k in 0..count {
+            self.taken[usize::from(home + k)] = true;
+            self.latest[usize::from(code + k)] = Some(home + k);
+        }
+        Some(home)
+    }
+
+    fn is_free(&self, first: usize, count: usize) -> bool {
+        self.taken.get(first..first + count).is_some_and(|taken| !taken.contains(&true))
+    }
+
+    /// Next to where the other half of a pair is: it is mostly both that are read.
+    fn beside(&self, code: u8, count: u8) -> Option<u8> {
+        let other = |code: u8| self.latest[usize::from(code)];
+        let home = match (code % 2, count) {
+            (1, 1) => other(code - 1)?.checked_add(1)?,
+            (0, 1) => other(code + 1)?.checked_sub(1)?,
+            _ => return None,
         };
-        let mut layers = (self.first + at..=self.end.saturating_sub(count)).step_by(self.step);
-        let home = layers.find(|&home| !self.taken[home..home + count].contains(&true))?;
-        self.taken[home..home + count].fill(true);
-        Some(home as u8)
+        self.is_free(home.into(), 1).then_some(home)
+    }
+
+    /// The first place with room for the other half of a pair, or else any.
+    fn anywhere(&self, code: u8, count: u8) -> Option<u8> {
+        let before = usize::from(code % 2);
+        let whole = (before + usize::from(count)).next_multiple_of(2);
+        let pairs = (FIRST_HOME..SGPRS).step_by(2).find(|&first| self.is_free(first, whole));
+        let alone = || (FIRST_HOME..SGPRS).find(|&first| self.is_free(first, count.into()));
+        pairs.map(|first| first + before).or_else(alone).map(|home| home as u8)
     }
 }
