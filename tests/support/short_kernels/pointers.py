@@ -136,7 +136,7 @@ class Pointers(Kernel):
         bases = [of.choice(self._bases()) for _ in range(of.choice((1, 1, 2, 3, 4)))]
         if of.random() < 0.4:  # of one base
             bases = bases[:1] * len(bases)
-        kept = {number for _, base, _ in bases for number in (base, base + 1)}
+        through = {number for _, base, _ in bases for number in (base, base + 1)}
         for number, (text, base, places) in enumerate(bases):
             words, place = of.choice((1, 1, 1, 2, 2, 4, 4, 8)), of.choice(places)
             if 28 in places:  # the packet's words have addresses between them
@@ -145,18 +145,14 @@ class Pointers(Kernel):
                 words = next(fewer for fewer in (8, 4, 2, 1) if fewer <= words and place + 4 * fewer <= sum(ARGUMENT_SIZES))
             suffix, multiple = SIZES[words]
             # The last one may write what it loads through.
-            kept = kept if number < len(bases) - 1 else set()
-            free = [
-                n
-                for n in DATA[::multiple]
-                if n + words <= len(DATA) and not set(range(n, n + words)) & (taken | kept | self.kept)
-            ]
+            kept = self.kept | (through if number < len(bases) - 1 else set())
+            free = [n for n in DATA[::multiple] if n + words <= len(DATA) and not set(range(n, n + words)) & (taken | kept)]
             if not free:
                 continue
             d, where = of.choice(free), f"0x{place:x}"
             taken |= set(range(d, d + words))
             if base in (40, *self.pointers) and of.random() < 0.2:
-                offset = of.choice([n for n in DATA if n not in taken | kept | {base, base + 1}])
+                offset = of.choice([n for n in DATA if n not in taken | through | self.kept])
                 self._put(f"s_and_b32 s{offset}, {self.number()}, 0xff")
                 self._wrote(offset)
                 taken.add(offset)
