@@ -69,6 +69,8 @@ mod vectors {
     const ACCUMULATORS: (i32, i32) = (30 << 23, 200 << 23);
     /// The largest f16, as f32.
     const LARGEST_HALF: i32 = 0x477f_e000;
+    /// Where places are in their words: where an f32 has its exponent.
+    const PLACE: u32 = 23;
     /// What a place counts from, so that an accumulator's is the exponent that its f32 has.
     const BIAS: i32 = 127 + 26;
     /// What is added to the places of left factors, so that sums are places of products.
@@ -126,8 +128,8 @@ mod vectors {
                 if !sizes.are_within(ACCUMULATORS) {
                     return false;
                 }
-                let Some(a) = Numbers::take::<L, U, A>(&mut left, self.a, LEFT) else { return false };
-                let Some(b) = Numbers::take::<L, U, B>(&mut right, self.b, 0) else { return false };
+                let Some(a) = Numbers::take::<L, U, A>(&mut left, self.a, Some(LEFT)) else { return false };
+                let Some(b) = Numbers::take::<L, U, B>(&mut right, self.b, None) else { return false };
                 let sums = if R::IS_SINGLE { &mut *self.c } else { wider.assume_init_mut() };
                 let mut largest = L::all_int(0);
                 for first in self.rows.groups() {
@@ -178,19 +180,16 @@ mod vectors {
                     sums[r] = L::load(c[rows[r]].as_ptr().add(column).cast());
                 }
                 for first in (0..KA).step_by(N) {
-                    for r in 0..ROWS {
-                        let row = rows[r];
-                        let mut factors = [Factors { a: (a, first, row), b: (b, 0, column) }; N];
-                        for j in 0..N {
-                            (factors[j].a.1, factors[j].b.1) = (first + j, met(row, first + j) % KB);
-                        }
-                        sums[r] = if U::SIGNED {
-                            in_groups::<L, R, KA, KB, GROUP, N>(factors, sums[r])
-                        } else {
-                            complemented::<L, R, KA, KB, N>(factors, sums[r])
-                        };
-                        if R::IS_HALF {
-                            largest = L::max(largest, L::and(L::as_int(sums[r]), L::all_int(MAGNITUDE)));
+                    // Row by row, or the compiler would keep sums in memory.
+                    let [mut c0, mut c1, mut c2, mut c3] = sums;
+                    c0 = next::<L, U, R, KA, KB, GROUP, N>(a, b, (rows[0], column), first, &met, c0);
+                    c1 = next::<L, U, R, KA, KB, GROUP, N>(a, b, (rows[1], column), first, &met, c1);
+                    c2 = next::<L, U, R, KA, KB, GROUP, N>(a, b, (rows[2], column), first, &met, c2);
+                    c3 = next::<L, U, R, KA, KB, GROUP, N>(a, b, (rows[3], column), first, &met, c3);
+                    sums = [c0, c1, c2, c3];
+                    if R::IS_HALF {
+                        for sum in sums {
+                            largest = L::max(largest, L::and(L::as_int(sum), L::all_int(MAGNITUDE)));
                         }
                     }
                 }
@@ -202,39 +201,65 @@ mod vectors {
         }
     }
 
+    /// One step of a row, from `first` on.
+    #[inline(always)]
+    unsafe fn next<L: Lanes, U: Unit, R: Held, const KA: usize, const KB: usize, const GROUP: usize, const N: usize>(
+        a: &Numbers<KA>,
+        b: &Numbers<KB>,
+        (row, column): (usize, usize),
+        first: usize,
+        met: &impl Fn(usize, usize) -> usize,
+        c: L::Float,
+    ) -> L::Float {
+        let mut factors = [Factors { a: (a, first, row), b: (b, 0, column) }; N];
+        for j in 0..N {
+            (factors[j].a.1, factors[j].b.1) = (first + j, met(row, first + j) % KB);
+        }
+        // SAFETY: as the caller says.
+        unsafe {
+            if U::SIGNED {
+                in_groups::<L, R, KA, KB, GROUP, N>(factors, c)
+            } else {
+                complemented::<L, R, KA, KB, N>(factors, c)
+            }
+        }
+    }
+
     /// The place of an accumulator.
     #[inline(always)]
     unsafe fn place<L: Lanes>(c: L::Float) -> L::Int {
         // SAFETY: as the caller says.
-        unsafe { L::and(L::down(L::as_int(c), 23), L::all_int(255)) }
+        unsafe { L::and(L::as_int(c), L::all_int(255 << PLACE)) }
     }
 
     /// How many units of a place's last bit one has.
     #[inline(always)]
     unsafe fn units<L: Lanes>(place: L::Int) -> L::Float {
         // SAFETY: as the caller says.
-        unsafe { L::as_float(L::up(L::sub(L::all_int(127 + BIAS), place), 23)) }
+        unsafe { L::as_float(L::sub(L::all_int(((127 + BIAS) as u32).wrapping_shl(PLACE) as i32), place)) }
     }
 
-    /// RDNA3's step.
+    /// RDNA3's step. What is summed is magnitudes in C's sign, and a product of the other sign is complemented: one less than if
+    /// it were negated. So with their own signs, which conversions keep as they cut off, each negative product is one less
+    /// where C is not negative, and each other one is one more where C is. Both are what the sum of all is less the number
+    /// of negative products, and two more where C is negative.
     #[inline(always)]
     unsafe fn complemented<L: Lanes, R: Held, const KA: usize, const KB: usize, const N: usize>(
         factors: [Factors<KA, KB>; N],
         c: L::Float,
     ) -> L::Float {
+        assert!(N == 2);
         // SAFETY: as the caller says.
         unsafe {
-            let negative = L::signs(L::as_int(c));
-            let least = L::all_int(if R::IS_HALF { LOWEST_OF_HALVES } else { LOWEST });
-            let last = L::max(L::max(coarsest::<L, KA, KB>(&factors), least), place::<L>(c));
+            let least = L::all_int(if R::IS_HALF { LOWEST_OF_HALVES } else { LOWEST } << PLACE);
+            let last = L::max(coarsest::<L, KA, KB>(&factors), L::max(least, place::<L>(c)));
             let units = units::<L>(last);
-            let magnitude = L::as_float(L::and(L::as_int(c), L::all_int(MAGNITUDE)));
-            let mut sum = L::whole(L::multiply(magnitude, units));
+            let own = L::add_where_negative(L::whole(L::multiply(c, units)), L::as_int(c), N as i32);
+            let mut sum = L::sub(own, factors[0].negative::<L>());
             for factors in factors {
-                let product = L::whole(L::multiply(factors.product::<L>(), units));
-                sum = L::add(sum, L::xor3(product, factors.negative::<L>(), negative));
+                sum = L::add(sum, L::whole(L::multiply(factors.product::<L>(), units)));
             }
-            R::rounded::<L>(L::sub(L::xor(sum, negative), negative), units)
+            R::rounded::<L>(sum, units)
         }
     }
 
@@ -248,7 +273,7 @@ mod vectors {
         unsafe {
             let mut last = L::max(coarsest::<L, KA, KB>(&factors), place::<L>(c));
             if R::IS_HALF {
-                last = L::max(last, L::all_int(LOWEST_OF_HALVES));
+                last = L::max(last, L::all_int(LOWEST_OF_HALVES << PLACE));
             }
             let all = units::<L>(last);
             // Nothing remains of an accumulator that is less than one unit.
@@ -256,7 +281,7 @@ mod vectors {
             let magnitude = L::and(L::as_int(c), L::all_int(MAGNITUDE));
             let mut one = L::all_int(ONE);
             if R::IS_HALF {
-                one = L::where_less(L::all_int(KEEPS), last, one, L::all_int(0));
+                one = L::where_less(L::all_int(KEEPS << PLACE), last, one, L::all_int(0));
             }
             let mut sum = L::floor_whole(L::zero_where_less(magnitude, one, c));
             for group in factors.as_chunks::<GROUP>().0 {
@@ -266,7 +291,7 @@ mod vectors {
                 for factors in group {
                     part = L::add(part, L::floor_whole(L::multiply(factors.product::<L>(), units)));
                 }
-                sum = L::add(sum, L::down_each(part, L::sub(last, own)));
+                sum = L::add(sum, L::down_each(part, L::down(L::sub(last, own), PLACE)));
             }
             R::rounded::<L>(sum, all)
         }

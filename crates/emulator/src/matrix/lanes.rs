@@ -48,9 +48,8 @@ pub unsafe trait Lanes {
     /// As unsigned numbers.
     unsafe fn down(x: Self::Int, bits: u32) -> Self::Int;
     unsafe fn xor(x: Self::Int, y: Self::Int) -> Self::Int;
-    unsafe fn xor3(x: Self::Int, y: Self::Int, z: Self::Int) -> Self::Int;
-    /// All ones where the first bit is set.
-    unsafe fn signs(x: Self::Int) -> Self::Int;
+    /// `x` and `more` where the first bit of `of` is set.
+    unsafe fn add_where_negative(x: Self::Int, of: Self::Int, more: i32) -> Self::Int;
     /// Each lane with its own number of bits less, and its sign; of 32 bits and more the sign remains.
     unsafe fn down_each(x: Self::Int, bits: Self::Int) -> Self::Int;
     /// Each lane with its own number of bits more; of 32 bits and more, or less than none, zero remains.
@@ -162,8 +161,9 @@ unsafe impl Lanes for Avx512 {
         fn up(x: __m512i, bits: u32) -> __m512i { _mm512_sll_epi32(x, _mm_cvtsi32_si128(bits as i32)) }
         fn down(x: __m512i, bits: u32) -> __m512i { _mm512_srl_epi32(x, _mm_cvtsi32_si128(bits as i32)) }
         fn xor(x: __m512i, y: __m512i) -> __m512i { _mm512_xor_si512(x, y) }
-        fn xor3(x: __m512i, y: __m512i, z: __m512i) -> __m512i { _mm512_ternarylogic_epi32::<0x96>(x, y, z) }
-        fn signs(x: __m512i) -> __m512i { _mm512_srai_epi32::<31>(x) }
+        fn add_where_negative(x: __m512i, of: __m512i, more: i32) -> __m512i {
+            _mm512_mask_add_epi32(x, _mm512_movepi32_mask(of), x, _mm512_set1_epi32(more))
+        }
         fn down_each(x: __m512i, bits: __m512i) -> __m512i { _mm512_srav_epi32(x, bits) }
         fn up_each(x: __m512i, bits: __m512i) -> __m512i { _mm512_sllv_epi32(x, bits) }
         fn max_halves(x: __m512i, y: __m512i) -> __m512i { _mm512_max_epu16(x, y) }
@@ -226,8 +226,9 @@ unsafe impl Lanes for Avx2 {
         fn up(x: __m256i, bits: u32) -> __m256i { _mm256_sll_epi32(x, _mm_cvtsi32_si128(bits as i32)) }
         fn down(x: __m256i, bits: u32) -> __m256i { _mm256_srl_epi32(x, _mm_cvtsi32_si128(bits as i32)) }
         fn xor(x: __m256i, y: __m256i) -> __m256i { _mm256_xor_si256(x, y) }
-        fn xor3(x: __m256i, y: __m256i, z: __m256i) -> __m256i { _mm256_xor_si256(x, _mm256_xor_si256(y, z)) }
-        fn signs(x: __m256i) -> __m256i { _mm256_srai_epi32::<31>(x) }
+        fn add_where_negative(x: __m256i, of: __m256i, more: i32) -> __m256i {
+            _mm256_add_epi32(x, _mm256_and_si256(_mm256_srai_epi32::<31>(of), _mm256_set1_epi32(more)))
+        }
         fn down_each(x: __m256i, bits: __m256i) -> __m256i { _mm256_srav_epi32(x, bits) }
         fn up_each(x: __m256i, bits: __m256i) -> __m256i { _mm256_sllv_epi32(x, bits) }
         fn max_halves(x: __m256i, y: __m256i) -> __m256i { _mm256_max_epu16(x, y) }

@@ -11,9 +11,10 @@ use crate::fp::dot::{Factor, Unit};
 
 /// Elements other than zero have exponents of at most this, up or down.
 const FURTHEST: i32 = 35;
-/// A zero's part of a product's place: less than any other. (No sum of two of these, or of one and another place, gives
-/// the exponent of an infinity.)
-const NOTHING: i32 = -400;
+/// A zero's part of a product's place, in A and in B: with it, a place is less than any other.
+const NOTHING: (i32, i32) = (-60, -190);
+/// Where places are in their words: where an f32 has its exponent.
+const PLACE: u32 = 23;
 
 pub const MAGNITUDE: i32 = i32::MAX;
 
@@ -39,6 +40,12 @@ impl<L: Lanes> Sizes<L> {
             (self.largest, self.lacking) = (L::max(self.largest, magnitude), L::max(self.lacking, lacking));
         }
     }
+    /// The same where none is too small.
+    #[inline(always)]
+    pub unsafe fn note_largest(&mut self, magnitude: L::Int) {
+        // SAFETY: as the caller says.
+        self.largest = unsafe { L::max(self.largest, magnitude) };
+    }
     #[inline(always)]
     pub unsafe fn are_within(&self, (_, most): (i32, i32)) -> bool {
         // SAFETY: as the caller says.
@@ -48,61 +55,95 @@ impl<L: Lanes> Sizes<L> {
 
 /// Rows of A or columns of B: `K` elements of each, by k.
 pub struct Numbers<const K: usize> {
-    /// For RDNA3 magnitudes.
     value: [[f32; SIZE]; K],
-    /// Those of a product's factors add up to the place of its last bit.
+    /// Those of a product's factors add up to the place of its last bit, which is where an f32 has its exponent.
     place: [[i32; SIZE]; K],
-    /// All ones for negative elements, and for those that are not: for RDNA3.
-    negative: [[[i32; SIZE]; 2]; K],
+    /// For RDNA3, of two elements of B, by the first one's k: how many products are negative, by which of the two elements
+    /// of A are.
+    negative: [[[i32; SIZE]; 4]; K],
+    /// Of two elements of A: which of them are negative.
+    signs: [[u32; SIZE]; K],
 }
 
 impl<const K: usize> Numbers<K> {
-    /// The elements if all of them are of moderate size. `more` is added to their places.
+    /// The elements if all of them are of moderate size. Those of A get `more` to their places.
     #[inline(always)]
     pub(super) unsafe fn take<'a, L: Lanes, U: Unit, F: Factor>(
         room: &'a mut MaybeUninit<Numbers<K>>,
         elements: &Elements<K>,
-        more: i32,
+        more: Option<i32>,
     ) -> Option<&'a Numbers<K>> {
         let out = room.as_mut_ptr();
-        let is_long = F::EXPONENT == 8;
+        let (is_long, is_half) = (F::EXPONENT == 8, F::BITS == 16 && F::EXPONENT == 5);
         let sizes = if is_long {
             ((F::BIAS - FURTHEST) << F::FRACTION, ((F::BIAS + FURTHEST) << F::FRACTION))
+        } else if is_half {
+            // Those of f32's exponents.
+            (0, (255 << 23) - 1)
         } else {
             (0, F::SPECIAL as i32 - 1)
         };
+        let nothing = (if more.is_some() { NOTHING.0 } else { NOTHING.1 }) << PLACE;
+        let above = ((more.unwrap_or(0) - 127) << PLACE) - nothing;
         // SAFETY: as the caller says; elements and rooms have rows of `SIZE`.
         unsafe {
             // An f32 has the same fields, but for the bias.
+            let field = L::all_int(255 << 23);
             let rebias = L::as_float(L::all_int((254 - F::BIAS) << 23));
             let mut seen = Sizes::<L>::none();
             for k in 0..K {
                 for column in (0..SIZE).step_by(L::N) {
                     let words = L::load_int(elements.words[k].as_ptr().add(column).cast());
-                    let code = L::xor(L::down(words, elements.shift[k]), L::all_int(elements.sign[k] as i32));
-                    let mut magnitude = L::and(code, L::all_int(F::MAGNITUDE as i32));
-                    if is_long && U::FLUSHES {
-                        let normal = L::all_int(1 << F::FRACTION);
-                        magnitude = L::as_int(L::zero_where_less(magnitude, normal, L::as_float(magnitude)));
+                    let code = L::down(words, elements.shift[k]);
+                    let (value, exponent);
+                    if is_half {
+                        // The conversion is exact, and no f16 but zero has an f32's exponent of zero.
+                        let sign = L::all_int((elements.sign[k] << 16) as i32);
+                        value = L::xor(L::as_int(L::singles_of_halves(code)), sign);
+                        exponent = L::and(value, field);
+                        seen.note_largest(exponent);
+                    } else {
+                        let code = L::xor(code, L::all_int(elements.sign[k] as i32));
+                        let mut magnitude = L::and(code, L::all_int(F::MAGNITUDE as i32));
+                        if is_long && U::FLUSHES {
+                            let normal = L::all_int(1 << F::FRACTION);
+                            magnitude = L::as_int(L::zero_where_less(magnitude, normal, L::as_float(magnitude)));
+                        }
+                        seen.note(magnitude, sizes.0);
+                        let size = L::as_int(L::multiply(L::as_float(L::up(magnitude, 23 - F::FRACTION)), rebias));
+                        let sign = L::and(L::up(code, 32 - F::BITS), L::all_int(i32::MIN));
+                        value = L::xor(size, sign);
+                        exponent = L::and(size, field);
                     }
-                    seen.note(magnitude, sizes.0);
-                    let negative = L::signs(L::up(code, 32 - F::BITS));
-                    let value = L::multiply(L::as_float(L::up(magnitude, 23 - F::FRACTION)), rebias);
-                    let sign = L::and(negative, L::all_int(if U::SIGNED { i32::MIN } else { 0 }));
-                    let value = L::xor(L::as_int(value), sign);
-                    let field = L::max(L::down(magnitude, F::FRACTION), L::all_int(1));
-                    let above = L::as_float(L::add(field, L::all_int(more - F::BIAS - NOTHING)));
-                    let above = L::as_int(L::zero_where_less(magnitude, L::all_int(1), above));
-                    let place = L::add(above, L::all_int(NOTHING));
+                    // Denormals have the exponent of the least normal number.
+                    let above = L::add(L::max(exponent, L::all_int((128 - F::BIAS) << 23)), L::all_int(above));
+                    let place = L::as_int(L::zero_where_less(exponent, L::all_int(1), L::as_float(above)));
                     L::store_int((&raw mut (*out).value[k]).cast::<i32>().add(column), value);
+                    let place = L::add(place, L::all_int(nothing));
                     L::store_int((&raw mut (*out).place[k]).cast::<i32>().add(column), place);
-                    L::store_int((&raw mut (*out).negative[k][0]).cast::<i32>().add(column), negative);
-                    let other = L::xor(negative, L::all_int(-1));
-                    L::store_int((&raw mut (*out).negative[k][1]).cast::<i32>().add(column), other);
                 }
             }
-            // All of the room has been written.
-            seen.are_within(sizes).then(|| room.assume_init_ref())
+            if !U::SIGNED {
+                for k in (0..K).step_by(2) {
+                    for column in (0..SIZE).step_by(L::N) {
+                        let first = L::load_int((&raw const (*out).value[k]).cast::<i32>().add(column));
+                        let second = L::load_int((&raw const (*out).value[k + 1]).cast::<i32>().add(column));
+                        let (first, second) = (L::down(first, 31), L::down(second, 31));
+                        if more.is_some() {
+                            let both = L::add(first, L::up(second, 1));
+                            L::store_int((&raw mut (*out).signs[k]).cast::<i32>().add(column), both);
+                            continue;
+                        }
+                        for of_a in 0..4 {
+                            let (x, y) = (L::all_int(of_a & 1), L::all_int(of_a >> 1));
+                            let to = (&raw mut (*out).negative[k][of_a as usize]).cast::<i32>().add(column);
+                            L::store_int(to, L::add(L::xor(first, x), L::xor(second, y)));
+                        }
+                    }
+                }
+            }
+            // All of the room that is looked at has been written.
+            seen.are_within(sizes).then(|| &*out)
         }
     }
 }
@@ -127,13 +168,12 @@ impl<const KA: usize, const KB: usize> Factors<'_, KA, KB> {
         // SAFETY: likewise.
         unsafe { L::add(L::all_int(a.place[k][row]), L::load_int(b.place[l].as_ptr().add(column))) }
     }
-    /// All ones where the product is negative.
+    /// How many of this product and the next one are negative.
     #[inline(always)]
     pub unsafe fn negative<L: Lanes>(self) -> L::Int {
         let ((a, k, row), (b, l, column)) = (self.a, self.b);
-        let inverted = a.negative[k][0][row] & 1;
         // SAFETY: likewise.
-        unsafe { L::load_int(b.negative[l][inverted as usize].as_ptr().add(column)) }
+        unsafe { L::load_int(b.negative[l][(a.signs[k][row] % 4) as usize].as_ptr().add(column)) }
     }
 }
 
