@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use super::accumulate::a_block;
 use super::aligned;
 use super::codes::{Codes, Factors};
-use super::side::{Parts, Side, View};
+use super::side::{Parts, Reach, Side, View};
 use super::sum::{Rule, Span};
 use super::types::Element;
 use crate::op::{Flow, Op, OpFlags, RawMods, Semantics};
@@ -108,7 +108,12 @@ impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const
             a.flush();
             b.flush();
         }
-        let (a, b) = if R::IN_PARTS { (a_parts.view(&a), b_parts.view(&b)) } else { (a.view(), b.view()) };
+        let wide = if R::IS_WIDE && op.flags.contains(OpFlags::CDNA1) { Some((a.wide(), b.wide())) } else { None };
+        let (mut a, mut b) = if R::IN_PARTS { (a_parts.view(&a), b_parts.view(&b)) } else { (a.view(), b.view()) };
+        if let Some((wide_a, wide_b)) = &wide {
+            (a.wide, a.reach) = (wide_a.as_flattened(), Reach::of(a.value.as_chunks::<64>().0));
+            (b.wide, b.reach) = (wide_b.as_flattened(), Reach::of(b.value.as_chunks::<64>().0));
+        }
         let mut product = Full::<R, M, BLOCKS> { op: *op, a, b, k, rule: PhantomData };
         rows::<M, BLOCKS>(w, op.dst, op.src[2], &mut product);
         Flow::Next

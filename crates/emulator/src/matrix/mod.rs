@@ -35,6 +35,7 @@ mod codes;
 mod dense;
 mod double;
 mod elements;
+mod exact;
 mod fields;
 #[cfg(target_arch = "x86_64")]
 mod group;
@@ -234,5 +235,7 @@ fn named(name: &str) -> ValuOp {
 mod tests;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests_aligned;
+#[cfg(test)]
+mod tests_exact;
 #[cfg(test)]
 mod tests_rdna;

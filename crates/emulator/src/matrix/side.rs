@@ -32,6 +32,35 @@ pub struct View<'a> {
     pub special: bool,
     /// The least normal number.
     pub least: f32,
+    /// The values as f64 and their exponents, for those who ask for them.
+    pub wide: &'a [f64],
+    pub reach: Reach,
+}
+
+/// Exponents of numbers but zero, as f32 has them: of the least magnitude and of the largest. Where all are zero, the
+/// first is more than the second.
+#[derive(Clone, Copy)]
+pub struct Reach {
+    pub least: i32,
+    pub most: i32,
+}
+
+impl Reach {
+    #[inline(always)]
+    pub fn of<const N: usize>(rows: &[[f32; N]]) -> Reach {
+        let (mut least, mut most) = ([u32::MAX; N], [0; N]);
+        for row in rows {
+            for i in 0..N {
+                // Of zeros that are taken to be less than none, the least is the largest of all.
+                let size = row[i].to_bits() & 0x7fff_ffff;
+                (least[i], most[i]) = (least[i].min(size.wrapping_sub(1)), most[i].max(size));
+            }
+        }
+        // A power of two less one counts as the next lower exponent, which is on the safe side.
+        let least = least.iter().fold(u32::MAX, |least, &x| least.min(x));
+        let most = most.iter().fold(0, |most, &x| most.max(x));
+        Reach { least: ((least.min(0x7fff_ffff) >> 23) as i32).max(1) - 127, most: (most >> 23) as i32 - 127 }
+    }
 }
 
 impl<const PER_LANE: usize> Side<PER_LANE> {
@@ -50,7 +79,21 @@ impl<const PER_LANE: usize> Side<PER_LANE> {
             fraction: self.fraction,
             special: false,
             least: self.least(),
+            wide: &[],
+            reach: Reach { least: 1, most: 0 },
         }
+    }
+
+    /// The values as f64.
+    #[inline(always)]
+    pub fn wide(&self) -> [[f64; 64]; PER_LANE] {
+        let mut wide = [[0.0; 64]; PER_LANE];
+        for (wide, values) in wide.iter_mut().zip(&self.value) {
+            for i in 0..64 {
+                wide[i] = values[i].into();
+            }
+        }
+        wide
     }
 
     #[inline(always)]

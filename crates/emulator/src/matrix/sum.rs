@@ -8,11 +8,10 @@
 
 use super::aligned;
 use super::codes::Factors;
+use super::exact;
 use super::side::{View, ZERO};
 use super::sparse::Picks;
-use crate::fp::soft;
 use crate::level::{Level, level};
-use crate::mode::Round;
 use crate::op::{Op, OpFlags};
 use crate::registers::Row;
 
@@ -33,6 +32,8 @@ pub struct Span {
 pub trait Rule {
     /// It works on significands and exponents; else on values, without denormals since CDNA2.
     const IN_PARTS: bool = true;
+    /// On CDNA1 it works on f64.
+    const IS_WIDE: bool = false;
     /// There is a form for vectors.
     const IS_ALIGNED: bool = false;
     /// Adds `k` products to each of a block's results, in their registers, if [`aligned::suits`] says that it can.
@@ -63,10 +64,11 @@ fn flushed(x: f32) -> f32 {
 
 impl<const GROUP: usize> Rule for Pairs<GROUP> {
     const IN_PARTS: bool = false;
+    const IS_WIDE: bool = true;
     #[inline(always)]
     fn add<const M: usize>(op: &Op, a: View, b: View, at: Span, c: &mut [u32; M]) {
         if op.flags.contains(OpFlags::CDNA1) {
-            return exactly::<GROUP, M>(a, b, at, c);
+            return exact::add::<GROUP, M>(a, b, at, c);
         }
         // Products of halves have 22 bits, so that none is rounded, and are multiples of 2^-48, as are sums of them: never
         // denormal. Nor is what remains where an accumulator is taken from them: one that is as large as that is a multiple
@@ -117,80 +119,6 @@ fn in_pairs<const GROUP: usize, const M: usize, const FLUSH: bool, const FUSE: b
     }
     for j in 0..M {
         c[j] = if sum[j].is_nan() { NAN } else { sum[j].to_bits() };
-    }
-}
-
-/// Each group with the accumulator, rounded once.
-fn exactly<const GROUP: usize, const M: usize>(a: View, b: View, at: Span, c: &mut [u32; M]) {
-    for first in (0..at.k).step_by(GROUP) {
-        for j in 0..M {
-            let mut terms = [0f64; 5];
-            for k in 0..GROUP {
-                let (x, y) = (a.value[at.a + (first + k) * at.step], b.value[at.b + (first + k) * M + j]);
-                terms[k] = f64::from(x) * f64::from(y);
-            }
-            terms[GROUP] = f32::from_bits(c[j]).into();
-            c[j] = rounded_once(&terms[..=GROUP]);
-        }
-    }
-}
-
-/// The sum of some numbers, each of them a product of two f32 or less, rounded to f32 to nearest even.
-fn rounded_once(terms: &[f64]) -> u32 {
-    // While every addition is exact, the sum is.
-    let (mut sum, mut exact) = (0f64, true);
-    for &term in terms {
-        let next = sum + term;
-        let back = next - sum;
-        exact &= (sum - (next - back)) + (term - back) == 0.0;
-        sum = next;
-    }
-    if exact {
-        return (sum as f32).to_bits();
-    }
-    if !sum.is_finite() {
-        return if sum.is_nan() { NAN } else { (sum as f32).to_bits() };
-    }
-    // Else in fixed point: products of f32 are multiples of 2^-298 and less than 2^256, and there are few.
-    let (mut words, mut negative) = ([0u64; 10], false);
-    for &term in terms {
-        add_fixed(&mut words, term);
-    }
-    if words[9] >> 63 != 0 {
-        negative = true;
-        let mut carry = true;
-        for word in &mut words {
-            let (inverted, over) = (!*word).overflowing_add(u64::from(carry));
-            (*word, carry) = (inverted, over);
-        }
-    }
-    let Some(top) = words.iter().rposition(|&w| w != 0) else { return 0 };
-    let low = top.saturating_sub(1);
-    let significand = u128::from(words[low]) | if top > low { u128::from(words[top]) << 64 } else { 0 };
-    let sticky = words[..low].iter().any(|&w| w != 0);
-    soft::round(soft::F32, Round::NearestEven, negative, significand, 64 * low as i32 - 298, sticky) as u32
-}
-
-/// Adds a number to a fixed-point one in two's complement, whose last place is 2^-298.
-fn add_fixed(words: &mut [u64; 10], term: f64) {
-    if term == 0.0 {
-        return;
-    }
-    let bits = term.to_bits();
-    let biased = (bits >> 52 & 0x7ff) as i32;
-    let whole = bits & ((1 << 52) - 1) | u64::from(biased != 0) << 52;
-    let shift = biased.max(1) - 1075 + 298;
-    // What a product of two f32 has below its last place is zeros.
-    let (whole, shift) = if shift < 0 { (whole >> -shift, 0) } else { (whole, shift as usize) };
-    let wide = u128::from(whole) << (shift % 64);
-    let (mut parts, mut carry) = ([0u64; 10], bits >> 63 != 0);
-    parts[shift / 64] = wide as u64;
-    parts[shift / 64 + 1] = (wide >> 64) as u64;
-    let flip = if bits >> 63 != 0 { !0 } else { 0 };
-    for (word, part) in words.iter_mut().zip(parts) {
-        let (sum, first) = word.overflowing_add(part ^ flip);
-        let (sum, second) = sum.overflowing_add(u64::from(carry));
-        (*word, carry) = (sum, first | second);
     }
 }
 
