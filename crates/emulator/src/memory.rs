@@ -13,6 +13,7 @@
 mod in_place;
 mod places;
 mod recent;
+mod shorts;
 pub mod unwritten;
 mod wide;
 
@@ -389,8 +390,8 @@ impl Memory {
         self.host_span(address)
     }
     /// Offsets into one allocation for all lanes of the mask, if each lane's `size` bytes are aligned words of it, or one
-    /// aligned part of a word.
-    /// Inactive lanes get an active one's offset.
+    /// aligned part of a word: into `words`, so that they need not be moved. False, and nothing of use, if they are not.
+    /// Inactive lanes get an active one's offset, but not the second 32 if all of those are inactive.
     #[inline]
     pub fn resolve_all(
         &self,
@@ -399,15 +400,20 @@ impl Memory {
         mask: u64,
         size: u64,
         write: bool,
-    ) -> Option<Words> {
-        let first = lanes[mask.trailing_zeros() as usize & 63];
-        let span = self.span_of(recent, first, size, write).ok()?;
-        let limit = span.len.checked_sub(size)?.min(span.own - 1);
-        let mut offsets = [0u64; 64];
-        let look = Offsets { lanes, mask, start: span.start, spare: first - span.start, out: &mut offsets };
-        let (bits, most) = at_best(look);
-        let first = HostPtr::new(span.ptr, span.writable);
-        (bits & (size.min(4) - 1) == 0 && most <= limit).then_some(Words { first, offsets, size, bits })
+        words: &mut Words,
+    ) -> bool {
+        let at = lanes[mask.trailing_zeros() as usize & 63];
+        let Ok(span) = self.span_of(recent, at, size, write) else { return false };
+        let Some(limit) = span.len.checked_sub(size) else { return false };
+        let limit = limit.min(span.own - 1);
+        let (start, spare, out) = (span.start, at - span.start, &mut words.offsets);
+        let (bits, most) = if mask >> 32 == 0 {
+            at_best(Offsets::<32> { lanes, mask, start, spare, out })
+        } else {
+            at_best(Offsets::<64> { lanes, mask, start, spare, out })
+        };
+        (words.first, words.size, words.bits) = (HostPtr::new(span.ptr, span.writable), size, bits);
+        bits & (size.min(4) - 1) == 0 && most <= limit
     }
     /// Copies bytes out; `Err` holds the first bad address.
     pub fn read(&self, address: u64, out: &mut [u8]) -> Result<(), u64> {

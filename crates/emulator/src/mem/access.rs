@@ -92,7 +92,10 @@ fn whole_words(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> bool
         _ => return false,
     };
     let size = 4 * u64::from(rows.words);
-    let Some(words) = w.memory.resolve_all(&mut w.recent, &at.lane, at.mask, size, write) else { return false };
+    let mut words = Words::NONE;
+    if !w.memory.resolve_all(&mut w.recent, &at.lane, at.mask, size, write, &mut words) {
+        return false;
+    }
     match rows.words {
         1 => all_words::<1>(w, &words, rows, load, at.mask),
         2 => all_words::<2>(w, &words, rows, load, at.mask),
@@ -132,7 +135,10 @@ fn parts_of_words(w: &mut Wave, action: Action, rows: Rows, at: &Addresses) -> b
         return false;
     }
     let bytes = transfer.bytes(1);
-    let Some(places) = w.memory.resolve_all(&mut w.recent, &at.lane, at.mask, bytes, write) else { return false };
+    let mut places = Words::NONE;
+    if !w.memory.resolve_all(&mut w.recent, &at.lane, at.mask, bytes, write, &mut places) {
+        return false;
+    }
     if write {
         let mut values = *w.row(rows.data);
         transfer.extract_all(&mut values);

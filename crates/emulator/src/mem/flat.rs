@@ -120,16 +120,21 @@ pub fn global(w: &mut Wave, op: &Op) -> Flow {
 
 /// Each lane's address of a GLOBAL access.
 pub(super) fn global_addresses(w: &Wave, op: &Op, out: &mut [u64; 64]) {
-    at_best(GlobalAddresses { w, op, out });
+    // Waves of 32 lanes have no others.
+    if w.lanes() == 32 {
+        at_best(GlobalAddresses::<32> { w, op, out });
+    } else {
+        at_best(GlobalAddresses::<64> { w, op, out });
+    }
 }
 
-struct GlobalAddresses<'a> {
+struct GlobalAddresses<'a, const N: usize> {
     w: &'a Wave,
     op: &'a Op,
     out: &'a mut [u64; 64],
 }
 
-impl Work for GlobalAddresses<'_> {
+impl<const N: usize> Work for GlobalAddresses<'_, N> {
     type Result = ();
     #[inline(always)]
     fn run(self) {
@@ -140,17 +145,17 @@ impl Work for GlobalAddresses<'_> {
             if w.generation == Generation::Gfx1250 {
                 // Here offsets have a sign (LLVM's GCNSubtarget::hasSignedGVSOffset).
                 let scale = i64::from(op.src[2]);
-                for i in 0..64 {
+                for i in 0..N {
                     out[i] = base.wrapping_add_signed(i64::from(row[i] as i32) * scale);
                 }
                 return;
             }
-            for i in 0..64 {
+            for i in 0..N {
                 out[i] = base.wrapping_add(u64::from(row[i]));
             }
         } else {
             let (lo, hi) = w.pair(op.src[0]);
-            for i in 0..64 {
+            for i in 0..N {
                 out[i] = (u64::from(lo.0[i]) | u64::from(hi.0[i]) << 32).wrapping_add(op.imm);
             }
         }

@@ -34,7 +34,7 @@ impl Memory {
 mod tests {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-    use super::super::{BadAddress, Edge, FIRST, Recent};
+    use super::super::{BadAddress, Edge, FIRST, Recent, Words};
     use super::*;
 
     /// Bytes of the process's, and where they begin.
@@ -64,8 +64,8 @@ mod tests {
         assert_eq!(m.resolve(&mut first, at + 18, 2, true).err(), Some(BadAddress::ReadOnly));
         assert!(m.resolve(&mut first, at + 16, 2, true).is_ok() && m.resolve(&mut first, at + 16, 4, true).is_ok());
         let bytes = |last: u64| std::array::from_fn(|i| at + if i == 63 { last } else { 2 + i as u64 % 16 });
-        assert!(m.resolve_all(&mut first, &bytes(18), !0, 1, true).is_none());
-        assert!(m.resolve_all(&mut first, &bytes(17), !0, 1, true).is_some());
+        let mut all = |last| m.resolve_all(&mut first, &bytes(last), !0, 1, true, &mut { Words::NONE });
+        assert_eq!([18, 17].map(&mut all), [false, true]);
         // The word at 16 may be accessed, and its last two bytes are not the first allocation's.
         assert_eq!(
             [(16, 2), (16, 4), (18, 2)].map(|(by, n)| m.tail(at + by, n)),
@@ -85,7 +85,8 @@ mod tests {
         assert!(m.add_in_place(part(at + 2, 30), 30, true));
         let lanes = std::array::from_fn(|i| at + 4 + 4 * (i as u64 % 2));
         let mut recent = Recent::NONE;
-        assert!(m.resolve_all(&mut recent, &lanes.map(|a| a - 2), !0, 4, true).is_none());
+        let mut words = Words::NONE;
+        assert!(!m.resolve_all(&mut recent, &lanes.map(|a| a - 2), !0, 4, true, &mut words));
         assert!(m.resolve(&mut recent, at + 4, 4, true).is_ok_and(|p| p.is_aligned(4)));
     }
 

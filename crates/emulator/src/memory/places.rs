@@ -6,8 +6,9 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use super::shorts::{self, Shorts};
 use super::wide::{self, Quad};
-use crate::level::Work;
+use crate::level::{Work, at_best};
 use crate::registers::Row;
 
 /// Checked aligned places, one a lane.
@@ -20,6 +21,10 @@ pub struct Words {
 }
 
 impl Words {
+    /// Room for them.
+    pub const NONE: Words =
+        Words { first: HostPtr { ptr: std::ptr::null(), writable: false }, offsets: [0; 64], size: 0, bits: 0 };
+
     /// The `N` words of each of the first lanes, inactive ones included.
     #[inline]
     pub fn gather<const N: usize>(&self, out: &mut [Row; N], lanes: usize) {
@@ -55,13 +60,10 @@ impl Words {
         }
     }
     /// The byte, or the two, of each of the first lanes, inactive ones included.
-    #[inline(always)]
+    #[inline]
     pub fn gather_short<const BYTES: u64>(&self, out: &mut Row, lanes: usize) {
-        assert!(self.size == BYTES && BYTES <= 2 && lanes <= 64);
-        for i in 0..lanes {
-            let at = self.first.at(self.offsets[i]);
-            out.0[i] = if BYTES == 1 { at.a8().load(Relaxed).into() } else { at.a16().load(Relaxed).into() };
-        }
+        assert!(self.size == BYTES && BYTES <= 2 && lanes <= 64 && lanes.is_multiple_of(shorts::NEIGHBOURS));
+        at_best(Shorts::<BYTES> { words: self, out, lanes });
     }
     /// Stores the lowest byte, or the two, of the lanes of the mask, the highest lane last.
     #[inline(always)]
@@ -89,8 +91,8 @@ impl Words {
     }
 }
 
-/// Finds the offsets of all lanes' addresses.
-pub(super) struct Offsets<'a> {
+/// Finds the offsets of the first `N` lanes' addresses.
+pub(super) struct Offsets<'a, const N: usize> {
     pub lanes: &'a [u64; 64],
     pub mask: u64,
     /// Of the allocation.
@@ -100,14 +102,14 @@ pub(super) struct Offsets<'a> {
     pub out: &'a mut [u64; 64],
 }
 
-impl Work for Offsets<'_> {
+impl<const N: usize> Work for Offsets<'_, N> {
     /// The bits that any address has, and the largest offset.
     type Result = (u64, u64);
     #[inline(always)]
     fn run(self) -> Self::Result {
         // Buffers are aligned, so that offsets say all, but for those at the process's own addresses.
         let (mut bits, mut most) = (self.start, 0);
-        for i in 0..64 {
+        for i in 0..N {
             let on = ((self.mask >> i) & 1).wrapping_neg();
             let offset = (self.lanes[i].wrapping_sub(self.start) & on) | (self.spare & !on);
             bits |= offset;
@@ -138,17 +140,17 @@ impl HostPtr {
         HostPtr { ptr: self.ptr.wrapping_add(by as usize), ..self }
     }
     #[inline(always)]
-    fn aligned(self, to: usize) -> bool {
+    pub(super) fn aligned(self, to: usize) -> bool {
         self.ptr as usize & (to - 1) == 0
     }
     #[inline(always)]
-    fn a8(self) -> &'static AtomicU8 {
+    pub(super) fn a8(self) -> &'static AtomicU8 {
         // SAFETY: resolved; the buffer is made of atomics and is alive while a launch or a copy runs. The reference
         // does not leave the accessor that asks for it.
         unsafe { &*self.ptr.cast() }
     }
     #[inline(always)]
-    fn a16(self) -> &'static AtomicU16 {
+    pub(super) fn a16(self) -> &'static AtomicU16 {
         debug_assert!(self.aligned(2));
         // SAFETY: as `a8`; callers check the alignment.
         unsafe { &*self.ptr.cast() }
@@ -173,7 +175,7 @@ impl HostPtr {
     }
     /// The four words at this 16-aligned place.
     #[inline(always)]
-    fn load128(self) -> Quad {
+    pub(super) fn load128(self) -> Quad {
         debug_assert!(self.aligned(16));
         // SAFETY: as `a8`; callers check the alignment.
         unsafe { wide::load(self.ptr, self.writable) }
