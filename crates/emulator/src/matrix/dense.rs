@@ -8,6 +8,7 @@ use super::codes::{Codes, Factors};
 use super::side::{Parts, Reach, Side, View};
 use super::sum::{Rule, Span};
 use super::types::Element;
+use crate::level::{Work, at_best};
 use crate::op::{Flow, Op, OpFlags, RawMods, Semantics};
 use crate::registers::Row;
 use crate::wave::Wave;
@@ -100,23 +101,46 @@ impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const
                 return Flow::Next;
             }
         }
+        if R::IS_WIDE && op.flags.contains(OpFlags::CDNA1) {
+            // By itself: other processors would have its f64 on their stack.
+            at_best(Wide::<R, M, BLOCKS, PER_LANE> { w, op, a: &a, b: &b, k, rule: PhantomData });
+            return Flow::Next;
+        }
         let (mut a_parts, mut b_parts) = (Parts::new(), Parts::new());
         if R::IN_PARTS {
             a_parts.take(&a);
             b_parts.take(&b);
-        } else if !op.flags.contains(OpFlags::CDNA1) {
+        } else {
             a.flush();
             b.flush();
         }
-        let wide = if R::IS_WIDE && op.flags.contains(OpFlags::CDNA1) { Some((a.wide(), b.wide())) } else { None };
-        let (mut a, mut b) = if R::IN_PARTS { (a_parts.view(&a), b_parts.view(&b)) } else { (a.view(), b.view()) };
-        if let Some((wide_a, wide_b)) = &wide {
-            (a.wide, a.reach) = (wide_a.as_flattened(), Reach::of(a.value.as_chunks::<64>().0));
-            (b.wide, b.reach) = (wide_b.as_flattened(), Reach::of(b.value.as_chunks::<64>().0));
-        }
+        let (a, b) = if R::IN_PARTS { (a_parts.view(&a), b_parts.view(&b)) } else { (a.view(), b.view()) };
         let mut product = Full::<R, M, BLOCKS> { op: *op, a, b, k, rule: PhantomData };
         rows::<M, BLOCKS>(w, op.dst, op.src[2], &mut product);
         Flow::Next
+    }
+}
+
+/// CDNA1's way.
+struct Wide<'a, R, const M: usize, const BLOCKS: usize, const PER_LANE: usize> {
+    w: &'a mut Wave,
+    op: &'a Op,
+    a: &'a Side<PER_LANE>,
+    b: &'a Side<PER_LANE>,
+    k: usize,
+    rule: PhantomData<R>,
+}
+
+impl<R: Rule, const M: usize, const BLOCKS: usize, const PER_LANE: usize> Work for Wide<'_, R, M, BLOCKS, PER_LANE> {
+    type Result = ();
+    #[inline(always)]
+    fn run(self) {
+        let Wide { w, op, a, b, k, .. } = self;
+        let (wide_a, wide_b) = (a.wide(), b.wide());
+        let a = View { wide: wide_a.as_flattened(), reach: Reach::of(&a.value), ..a.view() };
+        let b = View { wide: wide_b.as_flattened(), reach: Reach::of(&b.value), ..b.view() };
+        let mut product = Full::<R, M, BLOCKS> { op: *op, a, b, k, rule: PhantomData };
+        rows::<M, BLOCKS>(w, op.dst, op.src[2], &mut product);
     }
 }
 
