@@ -4,24 +4,26 @@
 //! a block.
 
 mod begin;
+mod follow;
+mod halts;
 #[cfg(target_arch = "x86_64")]
 mod kernel;
+mod look;
 mod pairs;
+mod tier;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+pub use halts::Halts;
 #[cfg(target_arch = "x86_64")]
 pub use kernel::{Kernel, Tally};
-use luthier_isa::Inst;
+pub use look::Ahead;
 use pairs::Following;
 pub use pairs::Together;
+use tier::{Shuffle, Tier, hot, tier};
 
 use crate::code::{Block, Code, Place, Refusal};
-use crate::lower::Limits;
-use crate::meets::syncs;
-use crate::mode::Mode;
 use crate::op::{Flow, Op};
 use crate::registers::Registers;
 use crate::wave::Wave;
@@ -53,80 +55,6 @@ struct Entry {
     following: Following,
 }
 
-/// How a worker runs a block: the micro-ops as they were translated, or with native code, as far as there is some.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Tier {
-    Ops,
-    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "there is native code for x86-64 only"))]
-    Native,
-}
-
-impl Tier {
-    #[inline(always)]
-    fn ops(self, block: &Block) -> &[Op] {
-        #[cfg(target_arch = "x86_64")]
-        if self == Tier::Native
-            && let Some(Some(native)) = block.native.get()
-        {
-            return &native.ops;
-        }
-        &block.ops
-    }
-}
-
-/// Executions after which a block is hot, and what decides at random, if that is asked for.
-#[cfg(target_arch = "x86_64")]
-fn hot() -> (u64, Option<Shuffle>) {
-    use crate::native::{When, when};
-    match when() {
-        When::Never => (u64::MAX, None),
-        When::Hot(executions) => (executions, None),
-        When::Random(seed) => (1, Some(Shuffle::new(seed))),
-    }
-}
-#[cfg(target_arch = "x86_64")]
-fn is_native(block: &Block) -> bool {
-    block.native.get().is_some()
-}
-/// How a block that has become hot is run.
-#[cfg(target_arch = "x86_64")]
-fn tier(code: &Code, block: &Block, mode: Mode, loops: bool) -> Tier {
-    code.native(block, mode, loops);
-    Tier::Native
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn hot() -> (u64, Option<Shuffle>) {
-    (u64::MAX, None)
-}
-#[cfg(not(target_arch = "x86_64"))]
-fn is_native(_block: &Block) -> bool {
-    false
-}
-#[cfg(not(target_arch = "x86_64"))]
-fn tier(_code: &Code, _block: &Block, _mode: Mode, _loops: bool) -> Tier {
-    Tier::Ops
-}
-
-/// Numbers that say when blocks change their tier, for tests.
-struct Shuffle(u64);
-
-impl Shuffle {
-    /// Each program has its own.
-    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "there is native code for x86-64 only"))]
-    fn new(seed: u64) -> Shuffle {
-        static PROGRAMS: AtomicU64 = AtomicU64::new(1);
-        Shuffle(seed.wrapping_add(PROGRAMS.fetch_add(1, Relaxed)).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 >> 16
-    }
-}
-
 /// Why a wave stops running, for now or for good.
 #[derive(Debug)]
 pub enum Stop {
@@ -149,22 +77,6 @@ pub enum Stop {
 impl From<Refusal> for Stop {
     fn from(Refusal { pc, message }: Refusal) -> Stop {
         Stop::Fault { pc, text: "?".into(), refusal: Some(message) }
-    }
-}
-
-/// Blocks that are not run as a whole, because something in them is to be looked at an instruction at a time.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Halts {
-    /// Those with an instruction at one of these addresses.
-    pub addresses: BTreeSet<u64>,
-    /// Those that access memory.
-    pub memory: bool,
-}
-
-impl Halts {
-    fn hold(&self, block: &Block) -> bool {
-        let at = |pc: &u64| !self.addresses.is_empty() && self.addresses.contains(pc);
-        block.insts.iter().any(|(pc, inst)| at(pc) || self.memory && inst.memory().is_some())
     }
 }
 
@@ -194,18 +106,6 @@ impl Drop for Program {
     fn drop(&mut self) {
         self.blocks.iter().for_each(|entry| entry.block.warm(entry.count));
     }
-}
-
-/// The block that a wave comes to.
-#[derive(Clone, Copy, Debug)]
-pub struct Ahead {
-    pub place: Place,
-    /// Instructions.
-    pub length: u64,
-    /// It begins with an instruction by which waves meet, ...
-    pub meets: bool,
-    /// ... one of a barrier with a number, or of global wave sync.
-    pub syncs: bool,
 }
 
 /// Where a wave is between two blocks.
@@ -332,197 +232,5 @@ impl Program {
                 Err(stopped) => return stopped,
             }
         }
-    }
-
-    /// The block that a wave comes to behind another one, or why it stops there, with the instructions that it has done.
-    #[inline(always)]
-    fn follow(
-        &mut self,
-        w: &mut Wave,
-        cursor: &mut Cursor,
-        at: u32,
-        flow: Flow,
-        stopped: u16,
-        done: u64,
-    ) -> Result<u32, (Stop, u64)> {
-        // The usual ways, one after the other: which of several a jump by a table takes, the host's processor guesses worse.
-        let entry = &self.blocks[at as usize];
-        if flow == Flow::Taken && entry.taken != UNKNOWN {
-            return Ok(entry.taken);
-        }
-        if matches!(flow, Flow::Next | Flow::Fall) && entry.next != UNKNOWN {
-            return Ok(entry.next);
-        }
-        self.leave(w, cursor, at, flow, stopped, done)
-    }
-
-    /// The same where it is not known yet, or no other block.
-    #[inline(never)]
-    fn leave(
-        &mut self,
-        w: &mut Wave,
-        cursor: &mut Cursor,
-        at: u32,
-        flow: Flow,
-        stopped: u16,
-        done: u64,
-    ) -> Result<u32, (Stop, u64)> {
-        let Entry { block, next, length, .. } = &self.blocks[at as usize];
-        match flow {
-            Flow::Next | Flow::Fall | Flow::Yield | Flow::Barrier => {
-                let (place, mut next) = (block.next, *next);
-                if next == UNKNOWN {
-                    match self.block_at(w, place) {
-                        Ok(found) => next = found,
-                        Err(refusal) if matches!(flow, Flow::Next | Flow::Fall) => return Err((refusal.into(), done)),
-                        // Where the wave waits there is no fault yet.
-                        Err(_) => {}
-                    }
-                    self.blocks[at as usize].next = next;
-                }
-                let after = if next == UNKNOWN { Cursor::Place(place) } else { Cursor::Block(next) };
-                match flow {
-                    Flow::Yield => {
-                        *cursor = after;
-                        Err((Stop::Yielded, done))
-                    }
-                    Flow::Barrier => {
-                        *cursor = after;
-                        Err((Stop::Barrier, done))
-                    }
-                    _ => Ok(next),
-                }
-            }
-            Flow::Taken => {
-                let place = block.taken.unwrap_or(Place { pc: 0, ..block.next });
-                let next = self.block_at(w, place).map_err(|refusal| (refusal.into(), done))?;
-                self.blocks[at as usize].taken = next;
-                Ok(next)
-            }
-            Flow::Jump => {
-                let place = Place { pc: w.pc, ..block.next };
-                self.block_at(w, place).map_err(|refusal| (refusal.into(), done))
-            }
-            Flow::End => {
-                // Where it has ended, however far it ran at a time.
-                *cursor = Cursor::Place(block.last());
-                Err((Stop::End, done))
-            }
-            Flow::Fault => {
-                let at = usize::from(stopped).min(block.insts.len() - 1);
-                let (pc, inst) = &block.insts[at];
-                let done = done - (length - at as u64);
-                let refusal = if w.fault.is_none() { block.refusal.clone() } else { None };
-                Err((Stop::Fault { pc: *pc, text: inst.to_string(), refusal }, done))
-            }
-        }
-    }
-
-    /// The worker's number of the block that starts at a place.
-    fn block_at(&mut self, w: &Wave, place: Place) -> Result<u32, Refusal> {
-        if let Some((_, at)) = self.latest.filter(|(latest, _)| *latest == place) {
-            return Ok(at);
-        }
-        if let Some(&at) = self.by_place.get(&place) {
-            self.latest = Some((place, at));
-            return Ok(at);
-        }
-        let block = self.code.block(w, place, self.epoch)?;
-        self.written.iter_mut().zip(&block.written).for_each(|(all, more)| *all |= more);
-        let at = self.blocks.len() as u32;
-        // What another worker, or another launch, has found hot is so here from the beginning.
-        let tier = if is_native(&block) { Tier::Native } else { Tier::Ops };
-        let hot = self.hot.saturating_sub(block.heat()).max(1);
-        let halts = self.halts.hold(&block);
-        let first = block.insts.first().filter(|_| self.code.is_apart());
-        let (meets, syncs) = first.map_or((false, false), |(_, inst)| (self.code.meets(inst), syncs(inst)));
-        let loops = block.taken == Some(place);
-        self.blocks.push(Entry {
-            length: block.insts.len() as u64,
-            is_private: block.is_private,
-            block,
-            place,
-            halts,
-            meets,
-            syncs,
-            count: 0,
-            hot,
-            tier,
-            loops,
-            taken: UNKNOWN,
-            next: UNKNOWN,
-            following: self.unjoined(),
-        });
-        self.by_place.insert(place, at);
-        Ok(at)
-    }
-
-    /// Where waves halt from now on.
-    pub fn set_halts(&mut self, halts: &Halts) {
-        self.has_halts = *halts != Halts::default();
-        if self.halts != *halts {
-            self.blocks.iter_mut().for_each(|entry| entry.halts = halts.hold(&entry.block));
-            self.halts = halts.clone();
-        }
-    }
-
-    /// The place at which a wave goes on, how many instructions the block there has, and whether waves meet in it.
-    ///
-    /// # Errors
-    /// There is no code.
-    pub fn ahead(&mut self, w: &Wave, cursor: Cursor) -> Result<Ahead, Stop> {
-        let at = match cursor {
-            Cursor::Block(at) => at,
-            Cursor::Place(place) => self.block_at(w, place)?,
-        };
-        let Entry { place, length, meets, syncs, .. } = self.blocks[at as usize];
-        Ok(Ahead { place, length, meets, syncs })
-    }
-
-    /// The place at which a wave goes on.
-    pub fn place(&self, cursor: Cursor) -> Place {
-        match cursor {
-            Cursor::Place(place) => place,
-            Cursor::Block(at) => self.blocks[at as usize].place,
-        }
-    }
-
-    /// Whether the block at which a wave goes on is private, as far as is known.
-    pub fn is_private(&self, cursor: Cursor) -> bool {
-        matches!(cursor, Cursor::Block(at) if self.blocks[at as usize].is_private)
-    }
-
-    /// Its instructions; 0 if they are not known.
-    pub fn length(&self, cursor: Cursor) -> u64 {
-        if let Cursor::Block(at) = cursor { self.blocks[at as usize].length } else { 0 }
-    }
-
-    /// Registers that the code which has run so far may have written.
-    pub fn written(&self) -> &Registers {
-        &self.written
-    }
-
-    /// Visits every instruction of every block that was executed, with its address and how often it was.
-    pub fn visit_counts(&self, mut visit: impl FnMut(u64, &Inst, u64)) {
-        for Entry { block, count, .. } in self.blocks.iter().filter(|entry| entry.count != 0) {
-            block.insts.iter().for_each(|(pc, inst)| visit(*pc, inst, *count));
-        }
-    }
-
-    pub fn limits(&self) -> Limits {
-        self.code.limits()
-    }
-
-    /// The address at which a wave goes on.
-    pub fn address(&self, cursor: Cursor) -> u64 {
-        match cursor {
-            Cursor::Place(place) => place.pc,
-            Cursor::Block(at) => self.blocks.get(at as usize).map_or(0, |entry| entry.block.address()),
-        }
-    }
-
-    /// The text of the instruction at an address that was run.
-    pub fn text_at(&self, pc: u64) -> Option<String> {
-        self.blocks.iter().find_map(|entry| entry.block.text_at(pc))
     }
 }
