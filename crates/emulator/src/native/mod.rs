@@ -25,6 +25,7 @@
 //! | [`signal`] | what comes right before a wait for a barrier |
 //! | [`whole`] | all that a wave does as one run |
 //! | [`alike`], [`apart`] | what all waves of a workgroup have alike, done once |
+//! | [`homes`] | scalar registers for it |
 //! | [`touched`] | the scalar registers that a phase reads and writes |
 
 mod alike;
@@ -33,6 +34,7 @@ mod emit;
 mod forms;
 mod functions;
 mod graph;
+mod homes;
 #[cfg(test)]
 mod lockstep;
 mod machine;
