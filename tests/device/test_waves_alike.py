@@ -156,3 +156,17 @@ def test_a_pointer_that_leads_nowhere_is_refused_where_a_wave_needs_it(target: s
         module.run("k", grid=ITEMS, block=256, args=[out, table, 4 * ITEMS])
     np.testing.assert_array_equal(out[: 256 * 2700], 100 + np.arange(256 * 2700) // 256)
     assert not out[256 * 2700 :].any()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_fault_names_the_wave_that_has_come_to_it(target: str) -> None:
+    """The wave is one in the middle of its workgroup."""
+    lines = [*BEGINNING, *INDEX, "global_load_dword v2, v1, s[8:9]", "s_waitcnt vmcnt(0)", *STORE]
+    device = lt.Device(target, threads=1)
+    module = device.load(kernel(target, "loads", lines))
+    bad = 256 * 2000 + 2 * TARGETS[target] + 5
+    short, out = device.array(np.arange(bad, dtype=np.uint32)), np.zeros(ITEMS, np.uint32)
+    with pytest.raises(lt.DeviceError, match=r"\(workgroup \[2000, 0, 0\], wave 2, lane 5\)"):
+        module.run("k", grid=ITEMS, block=256, args=[out, short.ctypes.data, out])
+    np.testing.assert_array_equal(out[: bad - 5], np.arange(bad - 5))
+    assert not out[bad:].any()
