@@ -61,7 +61,7 @@ fn groups_are_rounded_once_with_the_accumulator() {
 fn one(shape: &Shape, codes: &mut Codes, round: u32) {
     let Shape { name, format, m, k, group } = *shape;
     // Where elements are any codes, accumulators are of any kind.
-    let style = if round % 2 == 0 { 6 } else { round / 2 % 7 };
+    let style = if round.is_multiple_of(2) { 6 } else { round / 2 % 7 };
     let mut wave = Wave::new();
     let value = |code: u32| if format == F16 { f16_to_f32(code) } else { f32::from_bits(code << 16) };
     let mut sides = [vec![vec![0f32; k]; m], vec![vec![0f32; k]; m]];
