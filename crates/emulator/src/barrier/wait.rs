@@ -69,7 +69,7 @@ impl Barriers {
         self.waves[wave as usize].waits.get()
     }
 
-    /// Which barrier that is, as [`Arrival::key`] has it.
+    /// Which barrier that is, as [`super::Arrival::key`] has it.
     pub fn waits_key(&self, wave: u32) -> u32 {
         match self.waits(wave) {
             Waits::For(CLUSTER) => Self::key(CLUSTER),
