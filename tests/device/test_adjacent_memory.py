@@ -41,7 +41,7 @@ def area() -> Area:
 
 
 def two(size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """An array of so many bytes, one behind it, and both as words, all of them numbers of their own."""
+    """An array of ``size`` bytes, the array that begins where it ends, and both as words that count from 0."""
     area().begin()
     first = area().take(size, 4096)
     second = area().take(4 * ITEMS - size, 0)

@@ -14,7 +14,7 @@ import pytest
 import luthier as lt
 
 TARGETS = {"gfx90a": 64, "gfx1100": 32}
-#: Of 256 work-items each; so many that most are native code's.
+#: Workgroups of 256 work-items: native code does most of them.
 GROUPS = 3000
 ITEMS = 256 * GROUPS
 
@@ -124,7 +124,7 @@ GUARDED = [
 
 
 def guarded(target: str, pointers: int) -> tuple[lt.Module, np.ndarray, np.ndarray, np.ndarray]:
-    """The kernel, and its arrays, where so many workgroups have a pointer."""
+    """The kernel and its arrays; the first ``pointers`` workgroups have a pointer."""
     device = lt.Device(target, threads=1)
     module = device.load(kernel(target, "guarded", GUARDED))
     words = device.array(np.arange(100, 100 + GROUPS, dtype=np.uint32))

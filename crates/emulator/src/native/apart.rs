@@ -13,7 +13,7 @@ use crate::wave::Wave;
 /// Their code, which a [`Run`] keeps.
 pub struct Apart {
     pub(super) once: Entry,
-    /// For waves of which all lanes are on, and for others.
+    /// What does waves whose lanes are all on, and what does any.
     pub(super) waves: [Entry; 2],
     pub(super) facts: Facts,
 }

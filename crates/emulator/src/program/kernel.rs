@@ -58,7 +58,7 @@ impl Tally {
         self.lengths[way]
     }
 
-    /// The same of several, of which so many have taken the branch.
+    /// Counts waves that have been through the code, `skips` of which have taken the branch; their instructions.
     #[inline(always)]
     pub fn count_several(&mut self, waves: u32, skips: u32) -> u64 {
         let [over, through] = [skips, waves - skips].map(u64::from);

@@ -6,6 +6,7 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::super::machine::Machine;
 use super::frame::Frame;
+use super::scalar::held;
 use super::{Assembler, TooLarge, has_stored};
 use crate::batch::Batch;
 use crate::registers::scalar;
@@ -35,10 +36,6 @@ fn told(offset: usize) -> MemoryOperand {
     behind_recent(Wave::BATCH_BEHIND_RECENT + offset as i64)
 }
 
-fn held(code: u8) -> MemoryOperand {
-    MemoryOperand::with_base_displ(Register::RSI, i64::from(code) * 4)
-}
-
 /// The next wave begins; RDI leads to the rows.
 pub(super) fn begin(
     asm: &mut Assembler,
@@ -49,7 +46,6 @@ pub(super) fn begin(
 ) -> Result<(), TooLarge> {
     frame.begin(asm)?;
     let pieces = || (0..ROW).step_by(machine.bytes() as usize);
-    let zero = machine.vector(0);
     if !it.zeros.is_empty() {
         let zero = Register::XMM0;
         asm.put(Instruction::with3(Code::VEX_Vpxor_xmm_xmm_xmmm128, zero, zero, zero))?;
@@ -59,7 +55,7 @@ pub(super) fn begin(
         let has_ids = asm.jump(Code::Ja_rel32_64)?;
         for at in pieces() {
             let to = MemoryOperand::with_base_displ(Register::RDI, i64::from(row) * ROW + at);
-            asm.put(Instruction::with2(machine.store(), to, zero))?;
+            asm.put(Instruction::with2(machine.store(), to, machine.vector(0)))?;
         }
         asm.land(has_ids);
     }

@@ -4,6 +4,7 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::super::forms::Branch;
 use super::assembler::Jump;
+use super::scalar::held;
 use super::{Assembler, OUT, TooLarge};
 use crate::wave::Wave;
 
@@ -39,9 +40,8 @@ pub(super) fn skip(asm: &mut Assembler, branch: Branch) -> Result<Jump, TooLarge
 /// A jump where the branch is not taken, if that can be.
 fn falls(asm: &mut Assembler, branch: Branch) -> Result<Option<Jump>, TooLarge> {
     let Branch::If { code, wide, zero } = branch else { return Ok(None) };
-    let held = MemoryOperand::with_base_displ(Register::RSI, i64::from(code) * 4);
     let compare = if wide { Code::Cmp_rm64_imm32 } else { Code::Cmp_rm32_imm32 };
-    asm.put(Instruction::with2(compare, held, 0))?;
+    asm.put(Instruction::with2(compare, held(code), 0))?;
     asm.jump(if zero { Code::Jne_rel32_64 } else { Code::Je_rel32_64 }).map(Some)
 }
 

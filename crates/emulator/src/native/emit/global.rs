@@ -58,8 +58,7 @@ pub(super) fn sum(asm: &mut Assembler, offsets: Offsets, has_high: bool, base: O
         asm.put(Instruction::with2(Code::Add_r64_rm64, Register::RAX, Register::R9))?;
     }
     let Some(code) = base else { return Ok(()) };
-    let base = MemoryOperand::with_base_displ(Register::RSI, i64::from(code) * 4);
-    asm.put(Instruction::with2(Code::Add_r64_rm64, Register::RAX, base))
+    asm.put(Instruction::with2(Code::Add_r64_rm64, Register::RAX, super::scalar::held(code)))
 }
 
 /// How the lanes' addresses are looked at.

@@ -1,10 +1,11 @@
 //! `s_getreg` and `s_setreg`: calls of what the interpreter has for them.
 
-use iced_x86::{Code, Instruction, MemoryOperand, Register};
+use iced_x86::{Code, Instruction, Register};
 
 use super::super::forms::{Hardware, HardwareAccess, Source};
 use super::frame::Frame;
 use super::outside::call;
+use super::scalar::held;
 use super::{Assembler, TooLarge};
 use crate::lower::put_msb;
 use crate::scalar::{getreg, setreg};
@@ -14,7 +15,6 @@ use crate::wave::Wave;
 const ABSENT: u64 = 1 << 32;
 
 pub(super) fn emit(asm: &mut Assembler, it: &Hardware, frame: Frame, exit: usize) -> Result<(), TooLarge> {
-    let held = |code: u8| MemoryOperand::with_base_displ(Register::RSI, i64::from(code) * 4);
     let (field, function): (u16, Function) = match it.access {
         Some(HardwareAccess::Get { field, .. }) => (field, get),
         Some(HardwareAccess::Set { field, .. }) => (field, set),

@@ -9,7 +9,8 @@ use crate::registers::scalar;
 /// SCC as it will be.
 const SCC: Register = Register::R11D;
 
-fn held(code: u8) -> MemoryOperand {
+/// A scalar register, or the first one of several.
+pub(super) fn held(code: u8) -> MemoryOperand {
     MemoryOperand::with_base_displ(Register::RSI, i64::from(code) * 4)
 }
 

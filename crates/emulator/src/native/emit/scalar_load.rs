@@ -4,14 +4,11 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::frame::Frame;
 use super::outside::call;
+use super::scalar::held;
 use super::span::Span;
 use super::{Assembler, TooLarge};
 use crate::mem::smem::WordLoad;
 use crate::wave::Wave;
-
-fn held(code: u8) -> MemoryOperand {
-    MemoryOperand::with_base_displ(Register::RSI, i64::from(code) * 4)
-}
 
 pub(super) fn emit(
     asm: &mut Assembler,
