@@ -20,7 +20,7 @@ NOWHERE = (0, 8, 0x1234_5678_9ABC, (1 << 64) - 4)
 
 @dataclass(frozen=True)
 class How:
-    """``many``: of workgroups, so many that native code begins in the middle of a launch. ``refused``: some lead to nothing."""
+    """``many``: the launch has enough workgroups for native code to begin in its middle. ``refused``: some addresses lead to nothing."""
 
     many: bool = False
     refused: bool = True

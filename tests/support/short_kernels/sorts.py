@@ -16,7 +16,7 @@ from .scalars import SCALAR_KINDS
 from .shapes import ShapedKernel
 from .streams import StreamKernel
 
-#: A launch of a kernel, made for a grid of so many dimensions: what there is to say of it.
+#: Launches a kernel with this name on a grid of this many dimensions, and tells what came of it.
 Launch = Callable[[str, int, random.Random], str]
 #: When blocks get native code (``LUTHIER_NATIVE``): at once; at once, in and out again; when they are hot.
 AT_ONCE = ("1", "random:3")
