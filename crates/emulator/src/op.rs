@@ -83,6 +83,11 @@ impl Kind {
     pub const GLOBAL_WORDS: Kind = Kind(u16::MAX - 8);
     /// The same where it has one.
     pub const GLOBAL_WORDS_SIGNED: Kind = Kind(u16::MAX - 14);
+    /// Bytes or halves of words between device memory or LDS and rows, one access a lane: [`crate::mem::flat`],
+    /// [`crate::mem::ds`].
+    pub const GLOBAL_PARTS: Kind = Kind(u16::MAX - 16);
+    pub const GLOBAL_PARTS_SIGNED: Kind = Kind(u16::MAX - 17);
+    pub const DS_PARTS: Kind = Kind(u16::MAX - 18);
     /// A wait that orders stores before what comes next: [`crate::scalar::wait`].
     pub const FENCE: Kind = Kind(u16::MAX - 10);
     /// MODE gets the upper bits of VGPR numbers that are in `imm` ([`crate::lower`]).
@@ -94,9 +99,9 @@ impl Kind {
     pub const PERMUTE_EIGHT: Kind = Kind(u16::MAX - 12);
     pub const RESTORE_EXEC: Kind = Kind(u16::MAX - 13);
 
-    /// Whether it is whole words between device memory and rows.
-    pub fn is_global_words(self) -> bool {
-        matches!(self, Kind::GLOBAL_WORDS | Kind::GLOBAL_WORDS_SIGNED)
+    /// Whether it moves something between device memory and rows.
+    pub fn is_of_memory(self) -> bool {
+        matches!(self, Kind::GLOBAL_WORDS | Kind::GLOBAL_WORDS_SIGNED | Kind::GLOBAL_PARTS | Kind::GLOBAL_PARTS_SIGNED)
     }
 
     pub const fn of(operation: IsaOp) -> Kind {

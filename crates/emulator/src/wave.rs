@@ -112,6 +112,10 @@ impl Wave {
     #[cfg(target_arch = "x86_64")]
     pub(crate) const STORED_BEHIND_RECENT: i64 =
         std::mem::offset_of!(Wave, has_stored) as i64 - std::mem::offset_of!(Wave, recent) as i64;
+    /// The same to [`Wave::kept`].
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const KEPT_BEHIND_RECENT: i64 =
+        std::mem::offset_of!(Wave, kept) as i64 - std::mem::offset_of!(Wave, recent) as i64;
     /// The same to [`Wave::may_turn`] and to [`Wave::turned`].
     #[cfg(target_arch = "x86_64")]
     pub(crate) const TURNS_BEHIND_RECENT: [i64; 2] = [

@@ -121,16 +121,19 @@ impl Builder {
         let lds = if to_lds { u64::from(buffer::LDS | m0_width(inst)) << 32 } else { 0 };
         let imm2 = Encoded::new(action, words).0 | lds;
         let op = Op { imm2, ..flat_op(inst, &fields, segment, Some(bytes(action, words)))? };
-        if segment == "global"
-            && !to_lds
-            && matches!(action, Action::Load(Transfer::Words) | Action::Store(Transfer::Words))
-        {
-            let signed = op.ssrc != NO_BASE && info.mode.target().generation() == Generation::Gfx1250;
-            let kind = if signed { Kind::GLOBAL_WORDS_SIGNED } else { Kind::GLOBAL_WORDS };
-            self.push(Op { run: Variants::of::<global_words::Words>().select(), kind, ..op }, WIDEST);
-        } else {
-            self.push_handler(run, op, WIDEST);
-        }
+        let signed = op.ssrc != NO_BASE && info.mode.target().generation() == Generation::Gfx1250;
+        let (run, kind) = match action {
+            _ if segment != "global" || to_lds => (run, Kind::OPAQUE),
+            Action::Load(Transfer::Words) | Action::Store(Transfer::Words) => {
+                let kind = if signed { Kind::GLOBAL_WORDS_SIGNED } else { Kind::GLOBAL_WORDS };
+                (Variants::of::<global_words::Words>().select(), kind)
+            }
+            Action::Load(_) | Action::Store(_) => {
+                (run, if signed { Kind::GLOBAL_PARTS_SIGNED } else { Kind::GLOBAL_PARTS })
+            }
+            Action::Atomic(..) => (run, Kind::OPAQUE),
+        };
+        self.push(Op { run, kind, ..op }, WIDEST);
         Ok(())
     }
 
@@ -277,7 +280,10 @@ impl Builder {
                     (Action::Load(Transfer::Words) | Action::Store(Transfer::Words), true) => {
                         self.push_kernel::<Words<true>>(op, WIDEST)
                     }
-                    (_, false) => self.push_handler(ds::single, op, WIDEST),
+                    (Action::Load(_) | Action::Store(_), false) => {
+                        self.push(Op { run: ds::single, kind: Kind::DS_PARTS, ..op }, WIDEST);
+                    }
+                    (Action::Atomic(..), false) => self.push_handler(ds::single, op, WIDEST),
                     (_, true) => self.push_handler(ds::double, op, WIDEST),
                 }
             }

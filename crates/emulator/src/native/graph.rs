@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::nodes::{Binary, Node, Place, Value};
+use super::nodes::{Address, Binary, Node, Place, Value};
 use crate::registers::scalar;
 
 /// What a run computes, and where its results go.
@@ -117,12 +117,12 @@ impl Graph {
     }
 
     /// How far each address of LDS reaches, in bytes behind it.
-    pub fn reaches(&self) -> BTreeMap<Value, u32> {
+    pub fn reaches(&self) -> BTreeMap<Address, u32> {
         let mut all = BTreeMap::new();
         for node in &self.nodes {
             if let Node::Lds { address, offset } = *node {
                 let reach: &mut u32 = all.entry(address).or_default();
-                *reach = (*reach).max(offset + 4);
+                *reach = (*reach).max(offset + address.size as u32);
             }
         }
         all

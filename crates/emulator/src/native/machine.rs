@@ -2,7 +2,7 @@
 
 use iced_x86::{Code, Register};
 
-use super::nodes::Binary;
+use super::nodes::{Binary, Size};
 use crate::level::Level;
 
 /// What code is made for.
@@ -91,7 +91,16 @@ impl Machine {
     }
 
     pub fn load(self) -> Code {
-        self.either(Code::VEX_Vmovups_ymm_ymmm256, Code::EVEX_Vmovups_zmm_k1z_zmmm512)
+        self.load_of(Size::Word)
+    }
+
+    /// Of neighbours of a size, with zeros above.
+    pub fn load_of(self, size: Size) -> Code {
+        match size {
+            Size::Byte => self.either(Code::VEX_Vpmovzxbd_ymm_xmmm64, Code::EVEX_Vpmovzxbd_zmm_k1z_xmmm128),
+            Size::Half => self.either(Code::VEX_Vpmovzxwd_ymm_xmmm128, Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256),
+            Size::Word => self.either(Code::VEX_Vmovups_ymm_ymmm256, Code::EVEX_Vmovups_zmm_k1z_zmmm512),
+        }
     }
 
     pub fn store(self) -> Code {

@@ -121,11 +121,13 @@ pub enum Node {
     /// As [`Node::CompareF`] and [`Node::Fma`], of f64; a comparison gives all ones or zeros in both words.
     CompareD(u8, Value, Value),
     FmaD(Value, Value, Value),
-    /// The word of LDS that lies `offset` bytes behind an address.
+    /// What of LDS lies `offset` bytes behind an address; of less than a word, with zeros above.
     Lds {
-        address: Value,
+        address: Address,
         offset: u32,
     },
+    /// What a load into one half of a register keeps of it ([`crate::wave::Wave::kept`]), in all lanes.
+    Kept,
     /// What other lanes of the vector have, and zero where there is none to be read.
     Crossed {
         source: Value,
@@ -142,7 +144,7 @@ pub enum Node {
     },
     /// Another result of a call: its second one, or its third.
     More(Value, u8),
-    /// The word of device memory that lies so far from an address.
+    /// What of device memory lies so far from an address; of less than a word, with zeros above.
     Global {
         place: Place,
         offset: i32,
@@ -171,11 +173,33 @@ pub struct Crossing {
     pub fetches: bool,
 }
 
+/// Bytes that a lane accesses: a word, or less.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Size {
+    Byte = 1,
+    Half = 2,
+    Word = 4,
+}
+
+impl Size {
+    pub fn bytes(self) -> i32 {
+        self as i32
+    }
+}
+
+/// Lanes' addresses in LDS.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Address {
+    pub of: Value,
+    pub size: Size,
+}
+
 /// Lanes' addresses in device memory.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Place {
     pub low: Value,
     pub rest: Rest,
+    pub size: Size,
 }
 
 /// What makes an address of its lower half.
@@ -199,8 +223,8 @@ pub struct Base {
 pub enum Offsets {
     Unsigned,
     Signed,
-    /// With a sign, in words of four bytes.
-    Words,
+    /// With a sign, in units of what is accessed.
+    Units,
 }
 
 impl Node {
@@ -215,6 +239,7 @@ impl Node {
             | Node::Mask(_)
             | Node::Readable(_)
             | Node::Lanes(_)
+            | Node::Kept
             | Node::Streamed(_) => [None; SOURCES],
             Node::Called { sources, .. } => sources,
             Node::Shift(_, a, _)
@@ -227,7 +252,7 @@ impl Node {
             | Node::HalfOfSingle(a)
             | Node::More(a, _)
             | Node::Crossed { source: a, .. }
-            | Node::Lds { address: a, .. } => some([a]),
+            | Node::Lds { address: Address { of: a, .. }, .. } => some([a]),
             Node::Binary(_, a, b)
             | Node::CompareF(_, a, b)
             | Node::CompareD(_, a, b)
@@ -236,7 +261,7 @@ impl Node {
             | Node::Narrowed { first: a, second: b, .. }
             | Node::Split { first: a, second: b, .. } => some([a, b]),
             Node::Fma(a, b, c) | Node::FmaD(a, b, c) => some([a, b, c]),
-            Node::Global { place: Place { low, rest }, .. } => match rest {
+            Node::Global { place: Place { low, rest, .. }, .. } => match rest {
                 Rest::High(high) => some([low, high]),
                 Rest::Base(_) => some([low]),
             },
@@ -247,7 +272,7 @@ impl Node {
 
     /// Whether it can be had again at any time before the results are stored.
     pub fn is_source(self) -> bool {
-        matches!(self, Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_))
+        matches!(self, Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_) | Node::Kept)
     }
 
     /// Whether it reads memory.

@@ -97,7 +97,7 @@ impl Terms {
     }
 
     fn excludes(self, op: &Op) -> bool {
-        op.kind.is_global_words() && !self.global
+        op.kind.is_of_memory() && !self.global
     }
 }
 

@@ -75,7 +75,7 @@ impl Run {
         let graphs =
             || phases.iter().filter_map(|phase| if let What::Lanes(graph) = &phase.what { Some(graph) } else { None });
         let moves = |phase: &Phase| matches!(phase.what, What::Store(_) | What::ScalarLoad(_));
-        let is_global = ops.iter().any(|op| op.kind.is_global_words());
+        let is_global = ops.iter().any(|op| op.kind.is_of_memory());
         Run {
             ops,
             phases: phases.iter().map(|phase| phase.ops.clone()).collect(),

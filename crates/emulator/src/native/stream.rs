@@ -6,7 +6,7 @@
 
 use super::forms::{Space, Store};
 use super::graph::Graph;
-use super::nodes::{Base, Binary, Node, Offsets, Place, Rest, Value};
+use super::nodes::{Base, Binary, Node, Offsets, Place, Rest, Size, Value};
 use super::phase::{Phase, What};
 use crate::registers::scalar;
 
@@ -44,10 +44,12 @@ impl Stream {
         else {
             return None;
         };
-        let Space::Global { base } = store.space else { return None };
+        let (Space::Global { base }, Size::Word) = (store.space, store.size) else { return None };
         let leads_between = |phase: &Phase| matches!(phase.what, What::Skip(_, to) if to == ops.start);
-        let is_other = |node: &Node| {
-            matches!(node, Node::Lds { .. } | Node::Called { .. } | Node::Crossed { .. } | Node::Readable(_))
+        let is_other = |node: &Node| match node {
+            Node::Global { place, .. } => place.size != Size::Word,
+            Node::Lds { .. } | Node::Called { .. } | Node::Crossed { .. } | Node::Readable(_) => true,
+            _ => false,
         };
         if !graph.masks.is_empty()
             || !graph.checks(&graph.live()).is_empty()
@@ -78,7 +80,7 @@ impl Stream {
             words.extend(known.is_none().then_some(these));
             values.nodes[at] = Node::Streamed(number as u8);
         }
-        words.push(words_of(&addresses, &mut shapes, Place { low, rest }, access.offset));
+        words.push(words_of(&addresses, &mut shapes, Place { low, rest, size: Size::Word }, access.offset));
         let roots = shapes.iter().flat_map(|shape| [Some(shape.low), shape.high]).flatten();
         addresses.rows = (0..).zip(roots).collect();
         values.rows = [(0, data)].into();
@@ -90,7 +92,7 @@ impl Stream {
 
 /// The words of a load or a store, whose shape is among those that are known then.
 fn words_of(graph: &Graph, shapes: &mut Vec<Shape>, place: Place, offset: i32) -> Words {
-    let Place { low, rest } = place;
+    let Place { low, rest, .. } = place;
     let (shape, base) = match rest {
         Rest::Base(Base { code, offsets }) => (Shape { low, high: None, offsets }, Some(code)),
         Rest::High(high) => match moved(graph, low, high) {

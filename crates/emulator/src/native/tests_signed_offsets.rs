@@ -7,7 +7,7 @@ use luthier_isa::Generation;
 use super::native_on;
 use super::tests::{HOST, Random, machines, wave};
 use super::tests_scalar_loads::run;
-use crate::mem::flat::Encoded;
+use crate::mem::flat::{self, Encoded};
 use crate::mem::global_words::Words;
 use crate::mem::{Action, Transfer};
 use crate::memory::{Memory, Recent};
@@ -32,8 +32,13 @@ const PATTERNS: [Pattern; 4] = [
 ];
 
 fn access(action: Action, data: u16, imm: i64, scale: u16, inst: u16) -> Op {
-    let run = Variants::of::<Words>().select();
-    let (kind, imm2) = (Kind::GLOBAL_WORDS_SIGNED, Encoded::new(action, 1).0);
+    let (run, kind) = match action {
+        Action::Load(Transfer::Words) | Action::Store(Transfer::Words) => {
+            (Variants::of::<Words>().select(), Kind::GLOBAL_WORDS_SIGNED)
+        }
+        _ => (flat::global as _, Kind::GLOBAL_PARTS_SIGNED),
+    };
+    let imm2 = Encoded::new(action, 1).0;
     let src = [OFFSETS, data, scale];
     Op { run, kind, dst: data, src, ssrc: BASE, imm: imm as u64, imm2, inst, ..Op::NOTHING }
 }
@@ -56,7 +61,6 @@ fn wave_with(offsets: Row, first: i32, unit: i64, exec: u64, wave64: bool) -> (W
 
 #[test]
 fn offsets_with_a_sign_reach_what_they_do_in_the_interpreter() {
-    let (load, store) = (Action::Load(Transfer::Words), Action::Store(Transfer::Words));
     let firsts = [
         0,
         -1,
@@ -74,7 +78,12 @@ fn offsets_with_a_sign_reach_what_they_do_in_the_interpreter() {
     let executions = [!0, 0xffff_fffe, 0xff00_ff00_ff00_ff00, 1 << 15, 0];
     let mut finished = 0;
     for (machine, wave64) in machines().iter().flat_map(|&machine| [(machine, false), (machine, true)]) {
-        for (scale, stores) in [(1, false), (1, true), (4, false), (4, true)] {
+        let transfers = [(Transfer::Words, 4), (Transfer::U16, 2), (Transfer::U8, 1)];
+        let all = transfers.iter().flat_map(|&(transfer, size)| {
+            [1, size].into_iter().flat_map(move |scale| [false, true].map(|stores| (transfer, size, scale, stores)))
+        });
+        for (transfer, size, scale, stores) in all {
+            let (load, store) = (Action::Load(transfer), Action::Store(transfer));
             let last = if stores { access(store, 3, -16, scale, 2) } else { access(load, 3, -16, scale, 2) };
             let ops = [access(load, 1, 4, scale, 0), access(load, 2, -8, scale, 1), last];
             let native = native_on(machine, &ops, wave64, Mode(HOST), false).expect("a run of three");
@@ -83,9 +92,9 @@ fn offsets_with_a_sign_reach_what_they_do_in_the_interpreter() {
                 .iter()
                 .flat_map(|pattern| firsts.iter().flat_map(move |&first| executions.map(|exec| (pattern, first, exec))))
             {
-                // Without a scale lanes are at words if their offsets differ by four.
-                let by = if scale == 1 { 4 } else { 1 };
-                let start = if scale == 1 { first & !3 } else { first };
+                // Without a scale lanes are neighbours if their offsets differ by what they access.
+                let by = if scale == 1 { i32::from(size) } else { 1 };
+                let start = if scale == 1 { first & !(by - 1) } else { first };
                 let offsets = Row(std::array::from_fn(|lane| {
                     let lane = follow(0, lane as i32).wrapping_mul(by);
                     start.wrapping_add(lane) as u32
@@ -95,7 +104,7 @@ fn offsets_with_a_sign_reach_what_they_do_in_the_interpreter() {
                 let (got, wanted) = (run(&mut ours, &native.ops), run(&mut theirs, &ops));
                 let is_fault = wanted.0 == Flow::Fault;
                 let about = format!(
-                    "{machine:?} wave64 {wave64} scale {scale} stores {stores} first {start:#x} exec {exec:#x}"
+                    "{machine:?} wave64 {wave64} {size} bytes scale {scale} stores {stores} first {start:#x} exec {exec:#x}"
                 );
                 let [mine, its] = [(&ours, place), (&theirs, other)].map(|(w, place)| {
                     let mut bytes = vec![0; 4 * WORDS as usize];

@@ -97,7 +97,7 @@ fn reads(what: &What) -> BTreeSet<u16> {
             let nodes = graph.nodes.iter().zip(live).filter(|(_, live)| *live);
             nodes.filter_map(|(node, _)| if let Node::Row(row) = *node { Some(row) } else { None }).collect()
         }
-        What::Store(Store { space, address, accesses, words }) => {
+        What::Store(Store { space, address, accesses, words, .. }) => {
             let high = matches!(space, Space::Global { base: None }).then_some(address + 1);
             let data = accesses.iter().flat_map(|access| access.data..access.data + words);
             [*address].into_iter().chain(high).chain(data).collect()

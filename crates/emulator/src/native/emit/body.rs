@@ -4,7 +4,7 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::super::graph::Graph;
 use super::super::machine::Machine;
-use super::super::nodes::{Place, Value};
+use super::super::nodes::{Address, Place, Value};
 use super::assembler::Jump;
 use super::frame::SLOTS;
 use super::masks::Masks;
@@ -43,7 +43,7 @@ pub(super) struct Body<'a> {
     /// Results are being stored: rows no longer hold what they held.
     pub storing: bool,
     /// Addresses of LDS that have been looked at.
-    pub looked_at: Vec<Value>,
+    pub looked_at: Vec<Address>,
     /// The same of places in device memory.
     pub found: Vec<Place>,
     /// Comparisons that are nothing but masks, and the mask registers that have them.

@@ -1,9 +1,10 @@
-//! Loads from device memory: lanes at neighbouring words, or at one, within an allocation that the wave remembers.
+//! Loads from device memory: lanes at neighbouring words, or parts of words, or at one, within an allocation that the wave
+//! remembers.
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::super::machine::Machine;
-use super::super::nodes::{Base, Node, Offsets, Place, Rest};
+use super::super::nodes::{Base, Node, Offsets, Place, Rest, Size};
 use super::body::Body;
 use super::frame::PLACE;
 use super::lds::{NEIGHBOURS, SAME};
@@ -46,12 +47,18 @@ pub(super) fn finder(asm: &mut Assembler, write: bool) -> Result<(), TooLarge> {
 
 /// RAX = an address, EAX holding its lower half or an offset, and R9D, if it `has_high`, the upper half; `base`: what a pair of
 /// scalar registers holds is added.
-pub(super) fn sum(asm: &mut Assembler, offsets: Offsets, has_high: bool, base: Option<u8>) -> Result<(), TooLarge> {
+pub(super) fn sum(
+    asm: &mut Assembler,
+    (offsets, size): (Offsets, Size),
+    has_high: bool,
+    base: Option<u8>,
+) -> Result<(), TooLarge> {
     if offsets != Offsets::Unsigned {
         asm.put(Instruction::with2(Code::Movsxd_r64_rm32, Register::RAX, Register::EAX))?;
     }
-    if offsets == Offsets::Words {
-        asm.put(Instruction::with2(Code::Shl_rm64_imm8, Register::RAX, 2))?;
+    if offsets == Offsets::Units && size != Size::Byte {
+        let by = size.bytes().trailing_zeros() as i32;
+        asm.put(Instruction::with2(Code::Shl_rm64_imm8, Register::RAX, by))?;
     }
     if has_high {
         asm.put(Instruction::with2(Code::Shl_rm64_imm8, Register::R9, 32))?;
@@ -71,6 +78,7 @@ pub(super) struct Look<'a> {
     /// Two vector registers to work with.
     pub passing: [Register; 2],
     pub exit: usize,
+    pub size: Size,
     /// Where the first lane's address is put, and how the lanes' lie.
     pub address: MemoryOperand,
     pub how: MemoryOperand,
@@ -83,8 +91,8 @@ impl Look<'_> {
 
     /// By how much neighbouring lanes differ.
     pub(super) fn steps(&self, high: Result<Register, Base>) -> MemoryOperand {
-        let in_words = matches!(high, Err(Base { offsets: Offsets::Words, .. }));
-        let at = if in_words { self.pool.lanes } else { self.pool.steps };
+        let in_units = matches!(high, Err(Base { offsets: Offsets::Units, .. }));
+        let at = self.pool.steps(self.size, in_units);
         MemoryOperand::with_base_displ(Register::RIP, at as i64 * 4)
     }
 
@@ -112,7 +120,7 @@ impl Look<'_> {
 
     /// The first lane's address, EAX holding its lower half, and the upper halves being the same.
     fn whole(&mut self, high: Result<Register, Base>) -> Result<(), TooLarge> {
-        let unsigned = !matches!(high, Err(Base { offsets: Offsets::Signed | Offsets::Words, .. }));
+        let unsigned = !matches!(high, Err(Base { offsets: Offsets::Signed | Offsets::Units, .. }));
         let (last, beyond) =
             if unsigned { (LAST_FIRST, Code::Jae_rel32_64) } else { (i32::MAX - 64, Code::Jg_rel32_64) };
         self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, last))?;
@@ -120,9 +128,9 @@ impl Look<'_> {
         match high {
             Ok(high) => {
                 self.put(Instruction::with2(self.machine.first_word(), Register::R9D, self.machine.low(high)))?;
-                sum(self.asm, Offsets::Unsigned, true, None)?;
+                sum(self.asm, (Offsets::Unsigned, self.size), true, None)?;
             }
-            Err(base) => sum(self.asm, base.offsets, false, Some(base.code))?,
+            Err(base) => sum(self.asm, (base.offsets, self.size), false, Some(base.code))?,
         }
         self.put(Instruction::with2(Code::Mov_rm64_r64, self.address, Register::RAX))
     }
@@ -189,12 +197,12 @@ impl Look<'_> {
 }
 
 impl Body<'_> {
-    /// A word of device memory a lane.
+    /// What each lane loads from device memory.
     pub fn global(&mut self, at: usize, place: Place, offset: i32) -> Result<(), TooLarge> {
         let exit = self.plan.exit as u64;
         let number = self.plan.places.iter().position(|&other| other == place).ok_or(TooLarge)?;
         let kept = self.plan.frame.places + (PLACE * number) as i64;
-        let stretch = self.stretch_of(place);
+        let (stretch, size) = (self.stretch_of(place), place.size);
         let [address, how] = [0, 8].map(|by| MemoryOperand::with_base_displ(Register::RSP, kept + by));
         let low = self.vector(place.low)?;
         let high = match place.rest {
@@ -207,19 +215,19 @@ impl Body<'_> {
         let expected_end = if self.found.contains(&place) {
             self.put(Instruction::with2(Code::Cmp_rm32_imm32, how, EXPECTED))?;
             let unexpected = self.asm.jump(Code::Jne_rel32_64)?;
-            let end = self.expected_words(stretch, offset, to, exec)?;
+            let end = self.expected(stretch, offset, to, exec)?;
             self.asm.land(unexpected);
             end
         } else {
             let (machine, pool, exit, finder) = (self.machine, self.plan.pool, self.plan.exit, self.plan.finder);
-            let mut look = Look { asm: self.asm, machine, pool, exec, passing, exit, address, how };
+            let mut look = Look { asm: self.asm, machine, pool, exec, passing, exit, size, address, how };
             let elsewhere = look.expected(stretch, low, high)?;
             let here = look.asm.at;
             // For its other accesses.
             look.put(Instruction::with2(Code::Mov_rm32_imm32, how, EXPECTED))?;
-            let end = self.expected_words(stretch, offset, to, exec)?;
+            let end = self.expected(stretch, offset, to, exec)?;
             elsewhere.into_iter().for_each(|jump| self.asm.land(jump));
-            let mut look = Look { asm: self.asm, machine, pool, exec, passing, exit, address, how };
+            let mut look = Look { asm: self.asm, machine, pool, exec, passing, exit, size, address, how };
             look.apart(low, high)?;
             look.stretch(stretch, low, high, finder, here)?;
             self.found.push(place);
@@ -227,24 +235,25 @@ impl Body<'_> {
         };
         self.put(Instruction::with2(Code::Cmp_rm32_imm32, how, NEIGHBOURS))?;
         let off = self.asm.jump(Code::Ja_rel32_64)?;
-        self.put(Instruction::with2(Code::Mov_r32_imm32, Register::EBP, self.machine.bytes()))?;
+        let all = size.bytes() * self.machine.lanes() as i32;
+        self.put(Instruction::with2(Code::Mov_r32_imm32, Register::EBP, all))?;
         let near = self.asm.jump(Code::Je_rel32_64)?;
-        self.put(Instruction::with2(Code::Mov_r32_imm32, Register::EBP, 4))?;
+        self.put(Instruction::with2(Code::Mov_r32_imm32, Register::EBP, size.bytes()))?;
         self.asm.land(near);
         self.put(Instruction::with2(Code::Mov_r64_rm64, Register::RAX, address))?;
         self.put(Instruction::with2(Code::Add_rm64_imm32, Register::RAX, offset))?;
         self.put(Instruction::with_branch(Code::Call_rel32_64, self.plan.finder as u64))?;
         self.put(Instruction::with2(Code::Test_rm64_r64, Register::R11, Register::R11))?;
         self.put(Instruction::with_branch(Code::Je_rel32_64, exit))?;
-        self.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, 3))?;
+        self.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, size.bytes() - 1))?;
         self.put(Instruction::with_branch(Code::Jne_rel32_64, exit))?;
         let from = MemoryOperand::with_base(Register::R11);
-        self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EBP, 4))?;
+        self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EBP, size.bytes()))?;
         let same = self.asm.jump(Code::Je_rel32_64)?;
-        self.near_words(to, exec)?;
+        self.near(size, to, exec)?;
         let near_end = self.asm.jump(Code::Jmp_rel32_64)?;
         self.asm.land(same);
-        self.put(Instruction::with2(self.machine.broadcast(), to, from))?;
+        self.spread(size, to, from, Register::R9D)?;
         let same_end = self.asm.jump(Code::Jmp_rel32_64)?;
         self.asm.land(off);
         let zero = match self.machine.wide {
@@ -258,8 +267,8 @@ impl Body<'_> {
         Ok(())
     }
 
-    /// The words of lanes that are where they are expected, and the jump behind them.
-    fn expected_words(
+    /// What lanes load that are where they are expected, and the jump behind it.
+    fn expected(
         &mut self,
         stretch: Stretch,
         offset: i32,
@@ -267,24 +276,48 @@ impl Body<'_> {
         exec: Option<Register>,
     ) -> Result<Jump, TooLarge> {
         stretch.found(self.asm, offset)?;
-        self.near_words(to, exec)?;
+        self.near(stretch.size(), to, exec)?;
         self.asm.jump(Code::Jmp_rel32_64)
     }
 
-    /// The words that R11 leads to, of lanes that are on.
-    fn near_words(&mut self, to: Register, exec: Option<Register>) -> Result<(), TooLarge> {
-        let from = MemoryOperand::with_base(Register::R11);
+    /// What R11 leads to, of lanes that are on. (There is something for the others, too.)
+    fn near(&mut self, size: Size, to: Register, exec: Option<Register>) -> Result<(), TooLarge> {
+        let (from, load) = (MemoryOperand::with_base(Register::R11), self.machine.load_of(size));
         match exec {
             _ if self.machine.wide => {
-                let load = masked(Instruction::with2(self.machine.load(), to, from), EXEC);
+                let load = masked(Instruction::with2(load, to, from), EXEC);
                 self.put(load.map(|mut it| {
                     it.set_zeroing_masking(true);
                     it
                 }))
             }
-            Some(exec) => self.put(Instruction::with3(Code::VEX_Vmaskmovps_ymm_ymm_m256, to, exec, from)),
-            None => self.put(Instruction::with2(self.machine.load(), to, from)),
+            Some(exec) if size == Size::Word => {
+                self.put(Instruction::with3(Code::VEX_Vmaskmovps_ymm_ymm_m256, to, exec, from))
+            }
+            _ => self.put(Instruction::with2(load, to, from)),
         }
+    }
+
+    /// What all lanes load from one place, by way of a general register.
+    pub(super) fn spread(
+        &mut self,
+        size: Size,
+        to: Register,
+        from: MemoryOperand,
+        by: Register,
+    ) -> Result<(), TooLarge> {
+        let load = match size {
+            Size::Word => return self.put(Instruction::with2(self.machine.broadcast(), to, from)),
+            Size::Half => Code::Movzx_r32_rm16,
+            Size::Byte => Code::Movzx_r32_rm8,
+        };
+        self.put(Instruction::with2(load, by, from))?;
+        if self.machine.wide {
+            return self.put(Instruction::with2(Code::EVEX_Vpbroadcastd_zmm_k1z_r32, to, by));
+        }
+        let low = self.machine.low(to);
+        self.put(Instruction::with2(Code::VEX_Vmovd_xmm_rm32, low, by))?;
+        self.put(Instruction::with2(Code::VEX_Vpbroadcastd_ymm_xmmm32, to, low))
     }
 
     /// What is expected of the lanes' addresses.
@@ -295,7 +328,7 @@ impl Body<'_> {
             _ => None,
         };
         let kept = self.plan.frame.places + (PLACE * number + 16) as i64;
-        Stretch::of(kept, self.graph.nodes.iter().filter_map(offset))
+        Stretch::of(kept, place.size, self.graph.nodes.iter().filter_map(offset))
     }
 
     /// No vector has come yet.
@@ -308,8 +341,8 @@ impl Body<'_> {
         let lanes = self.machine.lanes() as i32;
         let found = std::mem::take(&mut self.found);
         found.into_iter().try_for_each(|place| {
-            let in_words = matches!(place.rest, Rest::Base(Base { offsets: Offsets::Words, .. }));
-            self.stretch_of(place).step(self.asm, lanes, in_words)
+            let in_units = matches!(place.rest, Rest::Base(Base { offsets: Offsets::Units, .. }));
+            self.stretch_of(place).step(self.asm, lanes, in_units)
         })
     }
 }

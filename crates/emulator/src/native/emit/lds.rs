@@ -2,7 +2,7 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
-use super::super::nodes::Value;
+use super::super::nodes::{Address, Binary, Size, Value};
 use super::body::Body;
 use super::{EXEC, TooLarge, masked};
 
@@ -13,20 +13,20 @@ const APART: i32 = 2;
 
 impl Body<'_> {
     /// Where on the stack it is kept how the lanes' addresses lie: the first one's, and how.
-    fn kept(&self, address: Value) -> (MemoryOperand, MemoryOperand) {
+    fn kept(&self, address: Address) -> (MemoryOperand, MemoryOperand) {
         let number = self.plan.reaches.keys().position(|&other| other == address).unwrap_or(0);
         let at = self.plan.frame.addresses + 8 * number as i64;
         (MemoryOperand::with_base_displ(Register::RSP, at), MemoryOperand::with_base_displ(Register::RSP, at + 4))
     }
 
-    /// Leaves if an address is not that of a word in LDS, as far as it reaches; notes how the lanes' lie.
-    fn look_at(&mut self, address: Value, lanes: Register) -> Result<(), TooLarge> {
+    /// Leaves if an address is not that of such a part of LDS, as far as it reaches; notes how the lanes' lie.
+    fn look_at(&mut self, address: Address, lanes: Register) -> Result<(), TooLarge> {
         let reach = self.plan.reaches.get(&address).copied().ok_or(TooLarge)?;
         let exit = self.plan.exit as u64;
         self.put(Instruction::with2(Code::Mov_r32_rm32, Register::EAX, Register::R8D))?;
         self.put(Instruction::with2(Code::Sub_rm32_imm32, Register::EAX, reach as i32))?;
         self.put(Instruction::with_branch(Code::Jb_rel32_64, exit))?;
-        let (three, steps) = (self.constant(self.plan.pool.place(3)?), self.constant(self.plan.pool.steps));
+        let steps = self.constant(self.plan.pool.steps(address.size, false));
         let (first, how) = self.kept(address);
         let (one, same, near) = (self.passing(0), Register::R9D, Register::R11D);
         let mut partial = None;
@@ -38,10 +38,15 @@ impl Body<'_> {
             self.put(Instruction::with2(Code::EVEX_Vpbroadcastd_zmm_k1z_r32, one, Register::EAX))?;
             let unsigned = Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8;
             self.put(masked(Instruction::with4(unsigned, Register::K1, lanes, one, ABOVE)))?;
-            self.put(Instruction::with2(self.machine.broadcast(), other, three))?;
-            let test = Code::EVEX_Vptestmd_kr_k1_zmm_zmmm512b32;
-            self.put(masked(Instruction::with3(test, Register::K2, lanes, other)))?;
-            self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, Register::K1, Register::K2))?;
+            let mut wrong = Register::K1;
+            if address.size != Size::Byte {
+                let lowest = self.constant(self.plan.pool.place(address.size as u32 - 1)?);
+                let test = Code::EVEX_Vptestmd_kr_k1_zmm_zmmm512b32;
+                self.put(Instruction::with2(self.machine.broadcast(), other, lowest))?;
+                self.put(masked(Instruction::with3(test, Register::K2, lanes, other)))?;
+                wrong = Register::K2;
+            }
+            self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, Register::K1, wrong))?;
             self.put(Instruction::with_branch(Code::Jne_rel32_64, exit))?;
             let low = self.machine.low(lanes);
             self.put(Instruction::with2(Code::EVEX_Vmovd_rm32_xmm, Register::EAX, low))?;
@@ -62,14 +67,13 @@ impl Body<'_> {
             self.put(Instruction::with3(Code::VEX_Vpmaxud_ymm_ymm_ymmm256, other, lanes, one))?;
             self.put(Instruction::with3(Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, other, other, one))?;
             self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, same, other))?;
-            // Of the lowest two bits none may be set.
-            self.put(Instruction::with3(Code::VEX_Vpslld_ymm_ymm_imm8, one, lanes, 30))?;
-            self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, near, one))?;
-            self.put(Instruction::with3(Code::VEX_Vpslld_ymm_ymm_imm8, one, one, 1))?;
-            self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, one))?;
-            self.put(Instruction::with2(Code::Or_r32_rm32, near, Register::EAX))?;
             self.put(Instruction::with2(Code::Xor_rm32_imm32, same, 0xff))?;
-            self.put(Instruction::with2(Code::Or_r32_rm32, same, near))?;
+            // Of the lowest bits none may be set.
+            for bit in 0..address.size.bytes().trailing_zeros() as i32 {
+                self.put(Instruction::with3(Code::VEX_Vpslld_ymm_ymm_imm8, one, lanes, 31 - bit))?;
+                self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, near, one))?;
+                self.put(Instruction::with2(Code::Or_r32_rm32, same, near))?;
+            }
             if !self.full {
                 let exec = self.exec();
                 self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, exec))?;
@@ -112,9 +116,9 @@ impl Body<'_> {
         Ok(())
     }
 
-    /// A word of LDS a lane.
-    pub fn lds(&mut self, at: usize, address: Value, offset: u32) -> Result<(), TooLarge> {
-        let lanes = self.vector(address)?;
+    /// What each lane loads from LDS.
+    pub fn lds(&mut self, at: usize, address: Address, offset: u32) -> Result<(), TooLarge> {
+        let (lanes, size) = (self.vector(address.of)?, address.size);
         if !self.looked_at.contains(&address) {
             self.look_at(address, lanes)?;
         }
@@ -130,7 +134,7 @@ impl Body<'_> {
         self.put(Instruction::with2(Code::Cmp_rm32_imm32, how, NEIGHBOURS))?;
         let same = self.asm.jump(Code::Jb_rel32_64)?;
         let apart = self.asm.jump(Code::Ja_rel32_64)?;
-        let mut near = Instruction::with2(self.machine.load(), to, place(Register::RAX, 1));
+        let mut near = Instruction::with2(self.machine.load_of(size), to, place(Register::RAX, 1));
         if self.machine.wide {
             // Lanes that are off may be outside.
             near = masked(near, EXEC).map(|mut near| {
@@ -141,12 +145,13 @@ impl Body<'_> {
         self.put(near)?;
         let near_end = self.asm.jump(Code::Jmp_rel32_64)?;
         self.asm.land(same);
-        self.put(Instruction::with2(self.machine.broadcast(), to, place(Register::RAX, 1)))?;
+        self.spread(size, to, place(Register::RAX, 1), Register::R9D)?;
         let same_end = self.asm.jump(Code::Jmp_rel32_64)?;
         self.asm.land(apart);
+        let gathered = if size == Size::Word { lanes } else { self.words_around(lanes)? };
         if self.machine.wide {
             self.put(Instruction::with2(Code::VEX_Kmovw_kr_km16, Register::K1, EXEC))?;
-            let gather = Instruction::with2(Code::EVEX_Vpgatherdd_zmm_k1_vm32z, to, place(lanes, 1));
+            let gather = Instruction::with2(Code::EVEX_Vpgatherdd_zmm_k1_vm32z, to, place(gathered, 1));
             self.put(masked(gather, Register::K1))?;
         } else {
             let mask = self.passing(0);
@@ -156,12 +161,42 @@ impl Body<'_> {
                 let exec = self.exec();
                 self.put(Instruction::with2(self.machine.load(), mask, exec))?;
             }
-            self.put(Instruction::with3(Code::VEX_Vpgatherdd_ymm_vm32y_ymm, to, place(lanes, 1), mask))?;
+            self.put(Instruction::with3(Code::VEX_Vpgatherdd_ymm_vm32y_ymm, to, place(gathered, 1), mask))?;
+        }
+        if size != Size::Word {
+            self.parts(size, to, lanes)?;
         }
         self.asm.land(near_end);
         self.asm.land(same_end);
-        self.used(address);
+        self.used(address.of);
         self.hold(Value(at as u32), register);
         Ok(())
+    }
+
+    /// The addresses of the words that have what is at others.
+    fn words_around(&mut self, lanes: Register) -> Result<Register, TooLarge> {
+        let to = self.passing(if self.machine.wide { 0 } else { 2 });
+        self.some_bits(to, lanes, !3)?;
+        Ok(to)
+    }
+
+    /// Of words, the part that the lanes' addresses say.
+    fn parts(&mut self, size: Size, words: Register, lanes: Register) -> Result<(), TooLarge> {
+        let by = self.passing(if self.machine.wide { 0 } else { 2 });
+        let part = if size == Size::Half { 0xffff } else { 0xff };
+        self.some_bits(by, lanes, 3)?;
+        self.put(Instruction::with3(self.machine.shift(Binary::Shl), by, by, 3))?;
+        let shift = self.machine.binary(Binary::Shr).ok_or(TooLarge)?;
+        self.put(Instruction::with3(shift, words, words, by))?;
+        self.some_bits(by, words, part)?;
+        self.put(Instruction::with2(self.machine.load(), words, by))
+    }
+
+    /// Bits of each lane.
+    fn some_bits(&mut self, to: Register, from: Register, bits: u32) -> Result<(), TooLarge> {
+        let (bits, and) =
+            (self.constant(self.plan.pool.place(bits)?), self.machine.binary(Binary::And).ok_or(TooLarge)?);
+        self.put(Instruction::with2(self.machine.broadcast(), to, bits))?;
+        self.put(Instruction::with3(and, to, to, from))
     }
 }

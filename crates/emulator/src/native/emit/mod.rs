@@ -47,7 +47,7 @@ use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 use super::forms::Space;
 use super::graph::Graph;
 use super::machine::Machine;
-use super::nodes::{Place, Value};
+use super::nodes::{Address, Place, Value};
 use super::stream::Stream;
 use super::touched::{for_each_source, unnamed_sources};
 use super::{Phase, What};
@@ -275,7 +275,7 @@ struct Plan<'a> {
     pool: &'a Pool,
     frame: Frame,
     /// Addresses of LDS and how far they reach.
-    reaches: BTreeMap<Value, u32>,
+    reaches: BTreeMap<Address, u32>,
     /// Addresses in device memory.
     places: Vec<Place>,
     /// Where the function is left before its end.

@@ -121,7 +121,7 @@ impl Body<'_> {
             Node::Crossed { source, how } => self.crossed(at, source, how),
             Node::Readable(how) => self.readable(at, how),
             Node::Lanes(lanes) => self.some_lanes(at, lanes),
-            Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_) => Ok(()),
+            Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_) | Node::Kept => Ok(()),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::machine::Machine;
-use super::super::nodes::Node;
+use super::super::nodes::{Node, Size};
 use super::super::{Phase, What};
 use super::{TooLarge, convert};
 
@@ -22,10 +22,12 @@ pub struct Pool {
     at: HashMap<u32, usize>,
     /// A vector each.
     vectors: HashMap<[u32; 16], usize>,
-    /// Where the bits of lanes are, and the bytes, and words, from a first lane's word to the others'.
+    /// Where the bits of lanes are.
     pub bits: usize,
-    pub steps: usize,
-    pub lanes: usize,
+    /// Where it is how many units, bytes of halves and bytes of words there are from a first lane to the others.
+    lanes: usize,
+    halves: usize,
+    words_apart: usize,
 }
 
 impl Pool {
@@ -55,15 +57,26 @@ impl Pool {
                 }
             }
         }
-        // Which bit of a piece of a mask is a lane's, and neighbouring words.
+        // Which bit of a piece of a mask is a lane's, and neighbours.
         pool.bits = pool.words.len();
         pool.words.extend((0..8).map(|lane| 1u32 << lane));
-        pool.steps = pool.words.len();
-        pool.words.extend((0..machine.lanes()).map(|lane| 4 * lane));
-        pool.lanes = pool.words.len();
-        pool.words.extend(0..machine.lanes());
-        [3, !0, ODD_LANES].into_iter().for_each(|word| pool.add(word));
+        for (at, unit) in [(&mut pool.lanes, 1), (&mut pool.halves, 2), (&mut pool.words_apart, 4)] {
+            *at = pool.words.len();
+            pool.words.extend((0..machine.lanes()).map(|lane| unit * lane));
+        }
+        [1, 3, !3, 0xff, 0xffff, !0, ODD_LANES].into_iter().for_each(|word| pool.add(word));
         pool
+    }
+
+    /// Where it is by how much lanes differ from the first one, if they are neighbours: in bytes of what they access, or in
+    /// such units.
+    pub fn steps(&self, size: Size, in_units: bool) -> usize {
+        match size {
+            _ if in_units => self.lanes,
+            Size::Byte => self.lanes,
+            Size::Half => self.halves,
+            Size::Word => self.words_apart,
+        }
     }
 
     fn add(&mut self, word: u32) {

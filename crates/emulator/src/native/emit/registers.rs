@@ -5,6 +5,7 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use super::super::nodes::{Node, Value};
 use super::TooLarge;
 use super::body::{Body, Operand};
+use crate::wave::Wave;
 
 impl Body<'_> {
     fn next_use(&self, value: Value) -> u32 {
@@ -86,6 +87,10 @@ impl Body<'_> {
                 self.put(Instruction::with2(self.machine.broadcast(), to, from))?;
             }
             (None, Node::Mask(code)) => self.expand(to, code)?,
+            (None, Node::Kept) => {
+                let from = MemoryOperand::with_base_displ(Register::RBX, Wave::KEPT_BEHIND_RECENT);
+                self.put(Instruction::with2(self.machine.broadcast(), to, from))?;
+            }
             _ => return Err(TooLarge),
         }
         self.hold(value, register);

@@ -4,7 +4,7 @@ use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
 use super::super::forms::{Space, Store};
 use super::super::machine::Machine;
-use super::super::nodes::{Base, Offsets};
+use super::super::nodes::{Base, Binary, Offsets, Size};
 use super::global::Look;
 use super::stretch::Stretch;
 use super::{Assembler, EXEC, Frame, Jump, Pool, TooLarge, masked};
@@ -94,7 +94,7 @@ impl Emitter<'_> {
     fn lds(&mut self) -> Result<(), TooLarge> {
         let store = self.store;
         let last = store.accesses.iter().map(|access| access.offset).max().unwrap_or(0);
-        let reach = last + 4 * i32::from(store.words);
+        let reach = last + store.size.bytes() * i32::from(store.words);
         self.put(Instruction::with2(Code::Mov_r32_rm32, Register::EAX, Register::R8D))?;
         self.put(Instruction::with2(Code::Sub_rm32_imm32, Register::EAX, reach))?;
         self.put(Instruction::with_branch(Code::Jb_rel32_64, self.exit as u64))?;
@@ -112,7 +112,10 @@ impl Emitter<'_> {
             for word in 0..store.words {
                 self.frame.begin(self.asm)?;
                 let (data, offset) = (access.data + word, access.offset + 4 * i32::from(word));
-                self.each(|it| it.lds_word(data, offset), |_| Ok(()))?;
+                match store.size {
+                    Size::Word => self.each(|it| it.lds_word(data, offset), |_| Ok(()))?,
+                    Size::Half | Size::Byte => self.each(|it| it.lds_part(data, offset), |_| Ok(()))?,
+                }
             }
         }
         Ok(())
@@ -125,35 +128,40 @@ impl Emitter<'_> {
         self.put(Instruction::with2(self.machine.load(), address, from))?;
         let unsigned = Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8;
         self.put(masked(Instruction::with4(unsigned, Register::K1, address, limit, ABOVE), EXEC))?;
-        let (other, three) = (self.v(OTHER), self.constant(self.pool.place(3)?));
-        self.put(Instruction::with2(self.machine.broadcast(), other, three))?;
-        let test = Code::EVEX_Vptestmd_kr_k1_zmm_zmmm512b32;
-        self.put(masked(Instruction::with3(test, Register::K2, address, other), EXEC))?;
-        self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, Register::K1, Register::K2))?;
+        let (other, mut wrong) = (self.v(OTHER), Register::K1);
+        if self.store.size != Size::Byte {
+            let lowest = self.constant(self.pool.place(self.store.size as u32 - 1)?);
+            self.put(Instruction::with2(self.machine.broadcast(), other, lowest))?;
+            let test = Code::EVEX_Vptestmd_kr_k1_zmm_zmmm512b32;
+            self.put(masked(Instruction::with3(test, Register::K2, address, other), EXEC))?;
+            wrong = Register::K2;
+        }
+        self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, Register::K1, wrong))?;
         self.put(Instruction::with_branch(Code::Jne_rel32_64, self.exit as u64))
     }
 
-    /// The same, or if the lanes are not at neighbouring words.
+    /// The same, or if the lanes store words and are not neighbours.
     fn fits_narrow(&mut self) -> Result<(), TooLarge> {
         let (address, limit, one, other) = (self.v(ADDRESS), self.v(LIMIT), self.v(ONE), self.v(OTHER));
         let (equal, from) = (Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, self.row(self.store.address));
         self.put(Instruction::with2(self.machine.load(), address, from))?;
         self.put(Instruction::with3(Code::VEX_Vpmaxud_ymm_ymm_ymmm256, one, address, limit))?;
         self.put(Instruction::with3(equal, one, one, limit))?;
-        let low = self.machine.low(address);
-        let steps = self.constant(self.pool.steps);
-        self.put(Instruction::with2(Code::VEX_Vpbroadcastd_ymm_xmmm32, other, low))?;
-        self.put(Instruction::with3(Code::VEX_Vpaddd_ymm_ymm_ymmm256, other, other, steps))?;
-        self.put(Instruction::with3(equal, other, other, address))?;
-        self.put(Instruction::with3(Code::VEX_Vpand_ymm_ymm_ymmm256, one, one, other))?;
+        if self.store.size == Size::Word {
+            let low = self.machine.low(address);
+            let steps = self.constant(self.pool.steps(Size::Word, false));
+            self.put(Instruction::with2(Code::VEX_Vpbroadcastd_ymm_xmmm32, other, low))?;
+            self.put(Instruction::with3(Code::VEX_Vpaddd_ymm_ymm_ymmm256, other, other, steps))?;
+            self.put(Instruction::with3(equal, other, other, address))?;
+            self.put(Instruction::with3(Code::VEX_Vpand_ymm_ymm_ymmm256, one, one, other))?;
+        }
         self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, one))?;
         self.put(Instruction::with2(Code::Xor_rm32_imm32, Register::EAX, 0xff))?;
-        // Of the lowest two bits none may be set.
-        self.put(Instruction::with3(Code::VEX_Vpslld_ymm_ymm_imm8, other, address, 30))?;
-        for _ in 0..2 {
+        // Of the lowest bits none may be set.
+        for bit in 0..self.store.size.bytes().trailing_zeros() as i32 {
+            self.put(Instruction::with3(Code::VEX_Vpslld_ymm_ymm_imm8, other, address, 31 - bit))?;
             self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::R11D, other))?;
             self.put(Instruction::with2(Code::Or_r32_rm32, Register::EAX, Register::R11D))?;
-            self.put(Instruction::with3(Code::VEX_Vpslld_ymm_ymm_imm8, other, other, 1))?;
         }
         if self.exec().is_some() {
             self.put(Instruction::with2(Code::And_r32_rm32, Register::EAX, Register::R9D))?;
@@ -180,7 +188,7 @@ impl Emitter<'_> {
         }
         const DIFFERENT: i32 = 4;
         let compare = Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8;
-        let steps = self.constant(self.pool.steps);
+        let steps = self.constant(self.pool.steps(Size::Word, false));
         self.put(Instruction::with2(Code::EVEX_Vmovd_rm32_xmm, Register::EAX, low))?;
         self.put(extend())?;
         self.put(Instruction::with2(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32, one, low))?;
@@ -198,6 +206,73 @@ impl Emitter<'_> {
         Ok(())
     }
 
+    /// A part of a word a lane, one lane after the other: where lanes are at one place, the highest one's stays.
+    fn lds_part(&mut self, data: u16, offset: i32) -> Result<(), TooLarge> {
+        let (address, from) = (self.v(ADDRESS), self.row(self.store.address));
+        self.put(Instruction::with2(self.machine.load(), address, from))?;
+        self.part_of(data)?;
+        let kept = self.kept(0);
+        self.put(Instruction::with2(self.machine.store(), kept, address))?;
+        self.lane_by_lane(|it| {
+            let at = it.kept_of_lane(0);
+            it.put(Instruction::with2(Code::Mov_r32_rm32, Register::R11D, at))?;
+            let to = |index| MemoryOperand::with_base_index_scale_displ_size(Register::RCX, index, 1, offset.into(), 1);
+            it.put_part(to(Register::R11))
+        })
+    }
+
+    /// Puts what is stored of a row where lanes' parts of it are to be found, or (wide vectors) into a register, too.
+    fn part_of(&mut self, data: u16) -> Result<(), TooLarge> {
+        let (value, from) = (self.v(DATA), self.row(data));
+        self.put(Instruction::with2(self.machine.load(), value, from))?;
+        if self.store.is_high {
+            self.put(Instruction::with3(self.machine.shift(Binary::Shr), value, value, 16))?;
+        }
+        let kept = self.kept(1);
+        self.put(Instruction::with2(self.machine.store(), kept, value))
+    }
+
+    /// A vector on the stack.
+    fn kept(&self, number: i64) -> MemoryOperand {
+        MemoryOperand::with_base_displ(Register::RSP, self.frame.calls + number * i64::from(self.machine.bytes()))
+    }
+
+    /// What it has of the lane that R9 says.
+    fn kept_of_lane(&self, number: i64) -> MemoryOperand {
+        let at = self.frame.calls + number * i64::from(self.machine.bytes());
+        MemoryOperand::with_base_index_scale_displ_size(Register::RSP, Register::R9, 4, at, 8)
+    }
+
+    /// Stores what is kept of a lane's.
+    fn put_part(&mut self, to: MemoryOperand) -> Result<(), TooLarge> {
+        let from = self.kept_of_lane(1);
+        self.put(Instruction::with2(Code::Mov_r32_rm32, Register::EBP, from))?;
+        self.put(match self.store.size {
+            Size::Byte => Instruction::with2(Code::Mov_rm8_r8, to, Register::BPL),
+            Size::Half => Instruction::with2(Code::Mov_rm16_r16, to, Register::BP),
+            Size::Word => Instruction::with2(Code::Mov_rm32_r32, to, Register::EBP),
+        })
+    }
+
+    /// For each lane that is on, the lowest one first: R9 says which one it is.
+    fn lane_by_lane(&mut self, lane: impl FnOnce(&mut Self) -> Result<(), TooLarge>) -> Result<(), TooLarge> {
+        self.put(match self.exec() {
+            _ if self.machine.wide => Instruction::with2(Code::VEX_Kmovw_r32_kr, Register::EAX, EXEC),
+            Some(on) => Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, on),
+            None => Instruction::with2(Code::Mov_r32_imm32, Register::EAX, 0xff),
+        })?;
+        let top = self.asm.at;
+        self.put(Instruction::with2(Code::Bsf_r32_rm32, Register::R9D, Register::EAX))?;
+        lane(self)?;
+        self.put(Instruction::with2(
+            Code::Lea_r32_m,
+            Register::R9D,
+            MemoryOperand::with_base_displ(Register::RAX, -1),
+        ))?;
+        self.put(Instruction::with2(Code::And_r32_rm32, Register::EAX, Register::R9D))?;
+        self.put(Instruction::with_branch(Code::Jne_rel32_64, top as u64))
+    }
+
     fn store_near(&mut self, to: MemoryOperand, value: Register) -> Result<(), TooLarge> {
         match self.exec() {
             _ if self.machine.wide => self.put(masked(Instruction::with2(self.machine.store(), to, value), EXEC)),
@@ -210,25 +285,41 @@ impl Emitter<'_> {
         let Some(access) = self.store.accesses.first() else { return Err(TooLarge) };
         let first = MemoryOperand::with_base_displ(Register::RSP, self.frame.stores);
         let next = |it: &mut Self| it.put(Instruction::with2(Code::Add_rm64_imm32, Register::R12, 8));
-        let stretch = Stretch::of(self.frame.places + 16, [access.offset].into_iter());
-        let in_words = matches!(base, Some(Base { offsets: Offsets::Words, .. }));
+        let (offset, size) = (access.offset, self.store.size);
+        let stretch = Stretch::of(self.frame.places + 16, size, [offset].into_iter());
+        let in_units = matches!(base, Some(Base { offsets: Offsets::Units, .. }));
         self.put(Instruction::with2(Code::Lea_r64_m, Register::R12, first))?;
         stretch.begin(self.asm)?;
         self.each(
-            |it| it.find(base, access.offset, stretch),
+            |it| it.find(base, offset, stretch),
             |it| {
                 next(it)?;
-                stretch.step(it.asm, it.machine.lanes() as i32, in_words)
+                stretch.step(it.asm, it.machine.lanes() as i32, in_units)
             },
         )?;
         self.frame.begin(self.asm)?;
         self.put(Instruction::with2(Code::Mov_rm8_imm8, super::has_stored(), 1))?;
         self.put(Instruction::with2(Code::Lea_r64_m, Register::R12, first))?;
         let word = |it: &mut Self| {
-            let (value, from) = (it.v(DATA), it.row(access.data));
+            let (value, to) = (it.v(DATA), MemoryOperand::with_base(Register::R11));
             it.put(Instruction::with2(Code::Mov_r64_rm64, Register::R11, MemoryOperand::with_base(Register::R12)))?;
-            it.put(Instruction::with2(it.machine.load(), value, from))?;
-            it.store_near(MemoryOperand::with_base(Register::R11), value)
+            if size == Size::Word {
+                let from = it.row(access.data);
+                it.put(Instruction::with2(it.machine.load(), value, from))?;
+                return it.store_near(to, value);
+            }
+            it.part_of(access.data)?;
+            if it.machine.wide {
+                let narrow = match size {
+                    Size::Byte => Code::EVEX_Vpmovdb_xmmm128_k1z_zmm,
+                    Size::Half | Size::Word => Code::EVEX_Vpmovdw_ymmm256_k1z_zmm,
+                };
+                return it.put(masked(Instruction::with2(narrow, to, value), EXEC));
+            }
+            it.lane_by_lane(|it| {
+                let unit = size.bytes() as u32;
+                it.put_part(MemoryOperand::with_base_index_scale(Register::R11, Register::R9, unit))
+            })
         };
         self.each(word, next)
     }
@@ -251,7 +342,8 @@ impl Emitter<'_> {
         let (machine, pool, passing) = (self.machine, self.pool, [self.v(ONE), self.v(OTHER)]);
         let exec = self.exec();
         let exit_at = self.exit;
-        let mut look = Look { asm: self.asm, machine, pool, exec, passing, exit: exit_at, address, how };
+        let size = self.store.size;
+        let mut look = Look { asm: self.asm, machine, pool, exec, passing, exit: exit_at, size, address, how };
         let elsewhere = look.expected(stretch, low, high)?;
         let here = look.asm.at;
         stretch.found(look.asm, offset)?;
@@ -263,11 +355,12 @@ impl Emitter<'_> {
         self.put(Instruction::with_branch(Code::Jne_rel32_64, exit))?;
         self.put(Instruction::with2(Code::Mov_r64_rm64, Register::RAX, address))?;
         self.put(Instruction::with2(Code::Add_rm64_imm32, Register::RAX, offset))?;
-        self.put(Instruction::with2(Code::Mov_r32_imm32, Register::EBP, self.machine.bytes()))?;
+        let all = size.bytes() * self.machine.lanes() as i32;
+        self.put(Instruction::with2(Code::Mov_r32_imm32, Register::EBP, all))?;
         self.put(Instruction::with_branch(Code::Call_rel32_64, self.finder as u64))?;
         self.put(Instruction::with2(Code::Test_rm64_r64, Register::R11, Register::R11))?;
         self.put(Instruction::with_branch(Code::Je_rel32_64, exit))?;
-        self.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, 3))?;
+        self.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, size.bytes() - 1))?;
         self.put(Instruction::with_branch(Code::Jne_rel32_64, exit))?;
         self.asm.land(expected);
         self.put(Instruction::with2(Code::Mov_rm64_r64, MemoryOperand::with_base(Register::R12), Register::R11))

@@ -4,7 +4,7 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::super::graph::Graph;
 use super::super::machine::Machine;
-use super::super::nodes::Offsets;
+use super::super::nodes::{Offsets, Size};
 use super::super::stream::{Shape, Stream, needed};
 use super::assembler::Jump;
 use super::body::Body;
@@ -163,7 +163,7 @@ impl Emitter<'_> {
             if shape.high.is_some() {
                 self.put(Instruction::with2(Code::Mov_r32_rm32, Register::R9D, at.high()))?;
             }
-            sum(self.asm, shape.offsets, shape.high.is_some(), words.base)?;
+            sum(self.asm, (shape.offsets, Size::Word), shape.high.is_some(), words.base)?;
             if words.offset != 0 {
                 self.put(Instruction::with2(Code::Add_rm64_imm32, Register::RAX, words.offset))?;
             }
@@ -288,13 +288,13 @@ impl Look<'_> {
 
     /// How far lanes are from a vector's first one.
     fn steps(&self, shape: Shape) -> MemoryOperand {
-        let steps = if shape.offsets == Offsets::Words { self.pool.lanes } else { self.pool.steps };
+        let steps = self.pool.steps(Size::Word, shape.offsets == Offsets::Units);
         MemoryOperand::with_base_displ(Register::RIP, steps as i64 * 4)
     }
 
     /// How far it is from one vector to the next one.
     fn step(&self, shape: Shape) -> i32 {
         let lanes = self.machine.lanes() as i32;
-        if shape.offsets == Offsets::Words { lanes } else { 4 * lanes }
+        if shape.offsets == Offsets::Units { lanes } else { 4 * lanes }
     }
 }

@@ -7,7 +7,7 @@
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::super::machine::Machine;
-use super::super::nodes::{Base, Offsets};
+use super::super::nodes::{Base, Offsets, Size};
 use super::frame::VECTORS;
 use super::global::Look;
 use super::{Assembler, EXEC, Jump, TooLarge, lds, masked};
@@ -22,6 +22,7 @@ pub(super) struct Stretch {
     /// How far from the addresses it begins, in bytes, and how much longer than the lanes' words it is.
     first: i32,
     more: i32,
+    size: Size,
 }
 
 /// Bytes of the stack.
@@ -33,10 +34,14 @@ fn stack(at: i64) -> MemoryOperand {
 
 impl Stretch {
     /// That of accesses so far from the addresses.
-    pub fn of(at: i64, offsets: impl Iterator<Item = i32> + Clone) -> Stretch {
+    pub fn of(at: i64, size: Size, offsets: impl Iterator<Item = i32> + Clone) -> Stretch {
         let (first, last) = (offsets.clone().min().unwrap_or(0), offsets.max().unwrap_or(0));
         // One that is longer than any allocation is in none.
-        Stretch { at, first, more: last.checked_sub(first).unwrap_or(i32::MAX >> 1) }
+        Stretch { at, first, more: last.checked_sub(first).unwrap_or(i32::MAX >> 1), size }
+    }
+
+    pub fn size(self) -> Size {
+        self.size
     }
 
     /// Where the host has what the first lane accesses, at the smallest offset.
@@ -59,10 +64,11 @@ impl Stretch {
         asm.put(Instruction::with2(Code::Mov_rm32_imm32, self.is_known(), 0))
     }
 
-    /// The next vector comes; `words`: offsets are in words.
-    pub fn step(self, asm: &mut Assembler, lanes: i32, words: bool) -> Result<(), TooLarge> {
-        asm.put(Instruction::with2(Code::Add_rm32_imm32, self.low(), if words { lanes } else { 4 * lanes }))?;
-        asm.put(Instruction::with2(Code::Add_rm64_imm32, self.host(), 4 * lanes))
+    /// The next vector comes; `in_units`: offsets are.
+    pub fn step(self, asm: &mut Assembler, lanes: i32, in_units: bool) -> Result<(), TooLarge> {
+        let bytes = self.size.bytes() * lanes;
+        asm.put(Instruction::with2(Code::Add_rm32_imm32, self.low(), if in_units { lanes } else { bytes }))?;
+        asm.put(Instruction::with2(Code::Add_rm64_imm32, self.host(), bytes))
     }
 
     /// R11 = where the host has what the first lane accesses with an offset.
@@ -81,7 +87,7 @@ pub(super) fn limit(machine: Machine, offsets: Offsets) -> (i32, Code) {
     let most = VECTORS as i32 * machine.bytes();
     match offsets {
         Offsets::Unsigned => (-most, Code::Jae_rel32_64),
-        Offsets::Signed | Offsets::Words => (i32::MAX - most, Code::Jg_rel32_64),
+        Offsets::Signed | Offsets::Units => (i32::MAX - most, Code::Jg_rel32_64),
     }
 }
 
@@ -202,12 +208,13 @@ impl Look<'_> {
         }
         self.put(Instruction::with2(Code::Mov_r64_rm64, Register::RAX, self.address))?;
         self.put(Instruction::with2(Code::Add_rm64_imm32, Register::RAX, it.first))?;
-        self.put(Instruction::with3(Code::Imul_r32_rm32_imm32, Register::EBP, Register::EDX, self.machine.bytes()))?;
+        let bytes = it.size.bytes() * self.machine.lanes() as i32;
+        self.put(Instruction::with3(Code::Imul_r32_rm32_imm32, Register::EBP, Register::EDX, bytes))?;
         self.put(Instruction::with2(Code::Add_rm32_imm32, Register::EBP, it.more))?;
         self.put(Instruction::with_branch(Code::Call_rel32_64, finder as u64))?;
         self.put(Instruction::with2(Code::Test_rm64_r64, Register::R11, Register::R11))?;
         not.push(self.asm.jump(Code::Je_rel32_64)?);
-        self.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, 3))?;
+        self.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, it.size.bytes() - 1))?;
         not.push(self.asm.jump(Code::Jne_rel32_64)?);
         self.put(Instruction::with2(Code::Mov_rm64_r64, it.host(), Register::R11))?;
         self.put(Instruction::with2(Code::Mov_rm32_imm32, it.is_known(), 1))?;

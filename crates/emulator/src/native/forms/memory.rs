@@ -1,9 +1,10 @@
 //! Loads and stores of words.
 
-use super::super::nodes::{Base, Node, Offsets, Place, Rest};
+use super::super::nodes::{Address, Base, Binary, Node, Offsets, Place, Rest, Size, Value};
 use super::{Foreign, Form, is_temporary};
 use crate::mem::flat::{Encoded, NO_BASE};
 use crate::mem::smem::WordLoad;
+use crate::mem::{Action, Transfer};
 use crate::op::{Kind, Op};
 use crate::registers::scalar;
 
@@ -25,7 +26,7 @@ impl Form<'_> {
                 return Err(Foreign);
             }
             for word in 0..words {
-                let offset = first + 4 * u32::from(word);
+                let (offset, address) = (first + 4 * u32::from(word), Address { of: address, size: Size::Word });
                 let value = self.graph.node(Node::Lds { address, offset });
                 self.graph.rows.insert(self.op.dst + access * words + word, value);
             }
@@ -33,35 +34,91 @@ impl Form<'_> {
         Ok(())
     }
 
-    /// A load of a word from device memory, which changes nothing but registers.
-    pub(super) fn global_word(&mut self) -> Result<(), Foreign> {
-        let encoded = Encoded(self.op.imm2);
-        let offset = i32::try_from(self.op.imm as i64).map_err(|_| Foreign)?;
-        if !encoded.is_load() || encoded.words() != 1 {
+    /// A load of a byte or a half from LDS.
+    pub(super) fn lds_part(&mut self) -> Result<(), Foreign> {
+        let Action::Load(transfer) = Encoded(self.op.imm2).action() else { return Err(Foreign) };
+        let (offset, size) = (self.op.imm as u32, size_of(transfer));
+        if offset > MOST_OFFSET {
             return Err(Foreign);
         }
+        // An address takes what an offset has of less than a word, so that a word around it is to be found from the address alone.
+        let of = self.source(0);
+        let of = self.with_constant(Binary::Add, of, offset & 3, 0);
+        let loaded = self.graph.node(Node::Lds { address: Address { of, size }, offset: offset & !3 });
+        let value = self.merged(transfer, loaded);
+        self.result(value)
+    }
+
+    /// What a load of less than a word puts into a register, as [`Transfer::merge`] says.
+    fn merged(&mut self, transfer: Transfer, loaded: Value) -> Value {
+        let (is_low, is_high) = (
+            matches!(transfer, Transfer::U8Lo | Transfer::I8Lo | Transfer::B16Lo),
+            matches!(transfer, Transfer::U8Hi | Transfer::I8Hi | Transfer::B16Hi),
+        );
+        let up = match transfer {
+            Transfer::I8 | Transfer::I8Lo | Transfer::I8Hi => 24,
+            Transfer::I16 => 16,
+            _ => 0,
+        };
+        let mut value = self.shifted(Binary::Shl, loaded, up);
+        value = self.shifted(Binary::Sar, value, up);
+        if !is_low && !is_high {
+            return value;
+        }
+        if is_high {
+            value = self.shifted(Binary::Shl, value, 16);
+        } else if up != 0 {
+            value = self.with_constant(Binary::And, value, 0xffff, !0);
+        }
+        let (old, kept) = (self.row(self.op.dst), self.graph.node(Node::Kept));
+        let other = self.with_constant(Binary::And, old, if is_high { 0xffff } else { 0xffff_0000 }, !0);
+        let other = self.graph.binary(Binary::And, other, kept);
+        self.graph.binary(Binary::Or, other, value)
+    }
+
+    /// A load of a word, or a part of one, from device memory, which changes nothing but registers.
+    pub(super) fn global(&mut self) -> Result<(), Foreign> {
+        let encoded = Encoded(self.op.imm2);
+        let offset = i32::try_from(self.op.imm as i64).map_err(|_| Foreign)?;
+        let Action::Load(transfer) = encoded.action() else { return Err(Foreign) };
+        if encoded.words() != 1 {
+            return Err(Foreign);
+        }
+        let size = size_of(transfer);
         let low = self.source(0);
         let rest = if self.op.ssrc == NO_BASE {
             Rest::High(self.row(self.op.src[0] + 1))
         } else {
-            let base = base(self.op).ok_or(Foreign)?;
+            let base = base(self.op, size).ok_or(Foreign)?;
             // Neither is part of a mask that is being written.
             if base.code >= 126 || self.is_written(base.code) || self.is_written(base.code + 1) {
                 return Err(Foreign);
             }
             Rest::Base(base)
         };
-        let value = self.graph.node(Node::Global { place: Place { low, rest }, offset });
+        let loaded = self.graph.node(Node::Global { place: Place { low, rest, size }, offset });
+        let value = self.merged(transfer, loaded);
         self.result(value)
     }
 }
 
-/// The scalar base of an access to a word a lane.
-fn base(op: &Op) -> Option<Base> {
+/// What a lane accesses; of several words, one of them.
+fn size_of(transfer: Transfer) -> Size {
+    match transfer.bytes(1) {
+        1 => Size::Byte,
+        2 => Size::Half,
+        _ => Size::Word,
+    }
+}
+
+/// The scalar base of an access.
+fn base(op: &Op, size: Size) -> Option<Base> {
     let offsets = match (op.kind, op.src[2]) {
-        (Kind::GLOBAL_WORDS, _) => Offsets::Unsigned,
-        (Kind::GLOBAL_WORDS_SIGNED, 1) => Offsets::Signed,
-        (Kind::GLOBAL_WORDS_SIGNED, 4) => Offsets::Words,
+        (Kind::GLOBAL_WORDS | Kind::GLOBAL_PARTS, _) => Offsets::Unsigned,
+        (Kind::GLOBAL_WORDS_SIGNED | Kind::GLOBAL_PARTS_SIGNED, 1) => Offsets::Signed,
+        (Kind::GLOBAL_WORDS_SIGNED | Kind::GLOBAL_PARTS_SIGNED, unit) if i32::from(unit) == size.bytes() => {
+            Offsets::Units
+        }
         _ => return None,
     };
     Some(Base { code: op.ssrc, offsets })
@@ -84,8 +141,11 @@ pub struct Store {
     /// The row of addresses.
     pub address: u16,
     pub accesses: Vec<Access>,
+    pub size: Size,
     /// Words of a lane.
     pub words: u16,
+    /// What is stored is in the upper half of the row.
+    pub is_high: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,22 +167,26 @@ pub struct Access {
 /// The store that an instruction of one micro-op is, if it has a native form. `scatters`: any addresses will do.
 pub fn store(op: &Op, scatters: bool) -> Option<Store> {
     let encoded = Encoded(op.imm2);
-    let words = u16::from(encoded.words());
     let is_twice = op.kind == Kind::DS_WORDS_TWICE;
-    let space = match op.kind {
-        Kind::DS_WORDS | Kind::DS_WORDS_TWICE => Space::Lds,
-        Kind::GLOBAL_WORDS if op.ssrc == NO_BASE => Space::Global { base: None },
-        Kind::GLOBAL_WORDS | Kind::GLOBAL_WORDS_SIGNED => Space::Global { base: Some(base(op)?) },
-        _ => return None,
+    let is_lds = matches!(op.kind, Kind::DS_WORDS | Kind::DS_WORDS_TWICE | Kind::DS_PARTS);
+    if !is_lds && !op.kind.is_of_memory() {
+        return None;
+    }
+    let Action::Store(transfer) = encoded.action() else { return None };
+    let (words, size) = (u16::from(encoded.words()), size_of(transfer));
+    let space = match op.ssrc {
+        _ if is_lds => Space::Lds,
+        NO_BASE => Space::Global { base: None },
+        _ => Space::Global { base: Some(base(op, size)?) },
     };
-    if encoded.is_load() || is_temporary(op.src[0]) || words != 1 && (space != Space::Lds || !scatters) {
+    if is_temporary(op.src[0]) || words != 1 && (space != Space::Lds || !scatters) {
         return None;
     }
     let mut accesses = Vec::new();
     if space == Space::Lds {
         for (number, &data) in op.src[1..2 + usize::from(is_twice)].iter().enumerate() {
             let offset = (op.imm >> (32 * number)) as u32;
-            if !offset.is_multiple_of(4) || offset > MOST_OFFSET {
+            if !offset.is_multiple_of(size as u32) || offset > MOST_OFFSET {
                 return None;
             }
             accesses.push(Access { offset: offset as i32, data });
@@ -130,5 +194,6 @@ pub fn store(op: &Op, scatters: bool) -> Option<Store> {
     } else {
         accesses.push(Access { offset: i32::try_from(op.imm as i64).ok()?, data: op.src[1] });
     }
-    Some(Store { space, address: op.src[0], accesses, words })
+    let is_high = transfer.extract(0x1_0000) == 1;
+    Some(Store { space, address: op.src[0], accesses, size, words, is_high })
 }

@@ -65,7 +65,8 @@ pub fn add(graph: &mut Graph, op: &Op, wave64: bool) -> Result<(), Foreign> {
         }
         Kind::DS_WORDS => form.lds_words(1),
         Kind::DS_WORDS_TWICE => form.lds_words(2),
-        Kind::GLOBAL_WORDS | Kind::GLOBAL_WORDS_SIGNED => form.global_word(),
+        Kind::DS_PARTS => form.lds_part(),
+        kind if kind.is_of_memory() => form.global(),
         Kind::MODIFY32 => form.clamped(),
         Kind::PERMUTE => form.permuted(),
         Kind::PERMUTE_EIGHT => form.permuted_eight(),

@@ -7,8 +7,8 @@ use luthier_isa::op::Op as IsaOp;
 use super::random::Random;
 use super::waves::{ADDRESSES, BASE, OFFSETS, PLACES, REGISTERS, SCALAR_OFFSETS};
 use crate::mem::ds_words::Words;
-use crate::mem::flat::{Encoded, NO_BASE};
-use crate::mem::{Action, Transfer, global_words};
+use crate::mem::flat::{self, Encoded, NO_BASE};
+use crate::mem::{Action, Transfer, ds, global_words};
 use crate::native::forms;
 use crate::native::graph::Graph;
 use crate::op::{Kind, Op, Semantics, Variants};
@@ -123,6 +123,16 @@ fn transfer(random: &mut Random, words: u8) -> u64 {
     Encoded::new(action, words).0
 }
 
+/// A load or a store of less.
+fn part(random: &mut Random) -> u64 {
+    use Transfer::*;
+    let action = match random.below(3) {
+        0 => Action::Store(random.of(&[U8, U16, U8Hi, B16Hi])),
+        _ => Action::Load(random.of(&[U8, I8, U16, I16, U8Lo, I8Lo, B16Lo, U8Hi, I8Hi, B16Hi])),
+    };
+    Encoded::new(action, 1).0
+}
+
 /// An access to LDS.
 fn lds_access(random: &mut Random, inst: u16) -> Op {
     let words = 1 + random.below(4) as u8;
@@ -130,6 +140,10 @@ fn lds_access(random: &mut Random, inst: u16) -> Op {
     let imm2 = transfer(random, words);
     let [dst, data, more] = [0; 3].map(|_| random.below(12) as u16);
     let op = Op { dst, src: [random.of(&ADDRESSES), data, more], imm: offset(random), imm2, inst, ..Op::NOTHING };
+    if random.below(3) == 0 {
+        let imm = op.imm + random.of(&[0, 0, 0, 1, 2, 3]);
+        return Op { run: ds::single, kind: Kind::DS_PARTS, imm, imm2: part(random), ..op };
+    }
     if random.below(2) == 0 {
         let run = Variants::of::<Words<false>>().select();
         return Op { run, kind: Words::<false>::KIND, ..op };
@@ -146,8 +160,12 @@ fn global_access(random: &mut Random, inst: u16) -> Op {
         if random.below(2) == 0 { (random.of(&PLACES), NO_BASE) } else { (random.of(&OFFSETS), BASE) };
     let imm = (4 * random.below(64) as i64 - 128) as u64;
     let [dst, data] = [0; 2].map(|_| random.below(12) as u16);
-    let run = Variants::of::<global_words::Words>().select();
-    Op { run, kind: Kind::GLOBAL_WORDS, dst, src: [address, data, 1], ssrc, imm, imm2, inst, ..Op::NOTHING }
+    let op = Op { dst, src: [address, data, 1], ssrc, imm, imm2, inst, ..Op::NOTHING };
+    if random.below(3) == 0 {
+        let imm = op.imm.wrapping_add(random.of(&[0, 0, 0, 1, 2, 3]));
+        return Op { run: flat::global, kind: Kind::GLOBAL_PARTS, imm, imm2: part(random), ..op };
+    }
+    Op { run: Variants::of::<global_words::Words>().select(), kind: Kind::GLOBAL_WORDS, ..op }
 }
 
 /// Scalar operations that have a native form.

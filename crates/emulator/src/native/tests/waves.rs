@@ -43,6 +43,7 @@ pub fn wave(seed: u64, wave64: bool, exec: u64, mode: u32, rare: usize) -> Wave 
         w.s[usize::from(code)] = random.word(8);
     }
     w.set_exec(exec);
+    w.kept = random.of(&[0, !0]);
     w.lds = Rc::new(Lds::new(LDS));
     for word in 0..LDS as u32 / 4 {
         w.lds.store32(4 * word, random.word(rare)).expect("inside");
@@ -65,12 +66,14 @@ pub fn wave(seed: u64, wave64: bool, exec: u64, mode: u32, rare: usize) -> Wave 
         w.s[usize::from(code)] = random.below(900) as u32;
     }
     for (row, is_pair) in PLACES.map(|row| (row, true)).into_iter().chain(OFFSETS.map(|row| (row, false))) {
-        let (place, first, how) = (random.of(&places), 4 * random.below(400) as u64, random.below(6));
+        let (place, first, how) = (random.of(&places), 4 * random.below(400) as u64, random.below(8));
         let offsets: [u64; 64] = std::array::from_fn(|lane| match how {
             0 => first,
             1 | 2 => first + 4 * lane as u64,
             3 => first + 4 * (lane as u64 % 16),
             4 => 4 * random.below(1000) as u64,
+            5 => first + 2 * lane as u64,
+            6 => first + lane as u64,
             _ => first + 4 * lane as u64 + u64::from(lane == 37) * 8,
         });
         let addresses = offsets.map(|offset| place + 1024 + offset);
@@ -80,12 +83,15 @@ pub fn wave(seed: u64, wave64: bool, exec: u64, mode: u32, rare: usize) -> Wave 
         }
     }
     for row in ADDRESSES {
-        let (first, how) = (4 * random.below(400) as u32, random.below(5));
+        let (first, how) = (4 * random.below(400) as u32, random.below(8));
         let addresses = std::array::from_fn(|lane| match how {
             0 => first,
             1 => first + 4 * lane as u32,
             2 => first + 4 * (lane as u32 % 16),
             3 => 4 * random.below(800) as u32,
+            4 => first + 2 * lane as u32,
+            5 => first + lane as u32,
+            6 => 2 * random.below(1600) as u32,
             // Some are outside, or within a word.
             _ => first + 8 * lane as u32 + if random.below(40) == 0 { random.next() } else { 0 },
         });
