@@ -88,6 +88,8 @@ impl Kind {
     pub const GLOBAL_PARTS: Kind = Kind(u16::MAX - 16);
     pub const GLOBAL_PARTS_SIGNED: Kind = Kind(u16::MAX - 17);
     pub const DS_PARTS: Kind = Kind(u16::MAX - 18);
+    /// Words, or parts of one, between a buffer and rows, at offsets in a row: [`crate::mem::buffer`].
+    pub const BUFFER: Kind = Kind(u16::MAX - 19);
     /// A wait that orders stores before what comes next: [`crate::scalar::wait`].
     pub const FENCE: Kind = Kind(u16::MAX - 10);
     /// MODE gets the upper bits of VGPR numbers that are in `imm` ([`crate::lower`]).
@@ -101,7 +103,14 @@ impl Kind {
 
     /// Whether it moves something between device memory and rows.
     pub fn is_of_memory(self) -> bool {
-        matches!(self, Kind::GLOBAL_WORDS | Kind::GLOBAL_WORDS_SIGNED | Kind::GLOBAL_PARTS | Kind::GLOBAL_PARTS_SIGNED)
+        const ALL: [Kind; 5] = [
+            Kind::GLOBAL_WORDS,
+            Kind::GLOBAL_WORDS_SIGNED,
+            Kind::GLOBAL_PARTS,
+            Kind::GLOBAL_PARTS_SIGNED,
+            Kind::BUFFER,
+        ];
+        ALL.contains(&self)
     }
 
     pub const fn of(operation: IsaOp) -> Kind {

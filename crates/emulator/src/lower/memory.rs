@@ -202,7 +202,10 @@ impl Builder {
             imm2: words,
             ..Op::NOTHING
         };
-        self.push_handler(run, op, WIDEST);
+        let is_plain = std::ptr::fn_addr_eq(run, buffer::buffer as Handler)
+            && extra & (buffer::OFFEN | buffer::IDXEN | buffer::LDS) == buffer::OFFEN
+            && !matches!(Encoded(words).action(), Action::Atomic(..));
+        self.push(Op { run, kind: if is_plain { Kind::BUFFER } else { Kind::OPAQUE }, ..op }, WIDEST);
         Ok(())
     }
 

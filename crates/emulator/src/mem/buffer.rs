@@ -189,6 +189,13 @@ pub(super) fn indices(w: &Wave, op: &Op, extra: u32, resource: &Resource) -> ([u
     (index, offset)
 }
 
+/// Where the bytes of a buffer begin, and how many there are, behind a scalar offset: of one that has them in a row.
+pub fn plain(w: &Wave, resource: u8, soffset: u32) -> Option<(u64, u64)> {
+    let resource = Resource::read(w, resource)?;
+    let bytes = resource.plain_bytes().filter(|_| !resource.swizzle)?;
+    Some((resource.start(soffset.into()), bytes.saturating_sub(soffset.into())))
+}
+
 pub fn buffer(w: &mut Wave, op: &Op) -> Flow {
     let encoded = Encoded(op.imm2);
     let (action, extra) = (encoded.action(), encoded.extra());

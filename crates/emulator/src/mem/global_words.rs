@@ -119,7 +119,10 @@ pub fn within(w: &mut Wave, encoded: Encoded, rows: Rows, offsets: u16, base: u6
             _ => return false,
         }
     }
-    transfer(w, encoded, rows, &places);
+    // A wave has not stored where all is beyond.
+    if places.iter().any(Option::is_some) {
+        transfer(w, encoded, rows, &places);
+    }
     if encoded.is_load() {
         for (k, _) in beyond.into_iter().enumerate().filter(|&(_, is_beyond)| is_beyond) {
             for word in 0..usize::from(rows.words) {

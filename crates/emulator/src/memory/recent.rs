@@ -22,9 +22,10 @@ pub struct Layout {
     /// The first allocation, and how far it is to the next one.
     pub first: usize,
     pub size: usize,
-    /// Within one.
+    /// Within one. Of the bytes at which accesses may begin, those of an access are all: the other ones of its last word may
+    /// be another allocation's.
     pub start: usize,
-    pub len: usize,
+    pub own: usize,
     pub ptr: usize,
     pub writable: usize,
 }
@@ -35,7 +36,7 @@ impl Recent {
         first: offset_of!(Recent, spans),
         size: size_of::<Span>(),
         start: offset_of!(Span, start),
-        len: offset_of!(Span, len),
+        own: offset_of!(Span, own),
         ptr: offset_of!(Span, ptr),
         writable: offset_of!(Span, writable),
     };
@@ -79,6 +80,13 @@ impl Memory {
     /// Where the host has bytes that are to be read, as [`Memory::resolve`] finds them.
     pub fn readable(&self, recent: &mut Recent, address: u64, size: u64) -> Option<*const u8> {
         self.span_of(recent, address, size, false).ok().map(|span| span.host(address))
+    }
+
+    /// Where the host has a byte, at how many from there on accesses may begin, and where those must end.
+    pub fn room(&self, recent: &mut Recent, address: u64, write: bool) -> Option<(*const u8, u64, u64)> {
+        let span = self.span_of(recent, address, 1, write).ok()?;
+        let offset = address.wrapping_sub(span.start);
+        Some((span.host(address), span.own - offset, span.len - offset))
     }
 
     /// The allocation that has these bytes.

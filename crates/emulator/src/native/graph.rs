@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::nodes::{Address, Binary, Node, Place, Value};
+use super::nodes::{Address, Binary, Buffer, Node, Place, Value};
 use crate::registers::scalar;
 
 /// What a run computes, and where its results go.
@@ -132,6 +132,15 @@ impl Graph {
     pub fn places(&self) -> Vec<Place> {
         let place = |node: &Node| if let Node::Global { place, .. } = *node { Some(place) } else { None };
         let mut all: Vec<Place> = self.nodes.iter().filter_map(place).collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// The buffers.
+    pub fn buffers(&self) -> Vec<Buffer> {
+        let buffer = |node: &Node| if let Node::Buffer { at, .. } = *node { Some(at) } else { None };
+        let mut all: Vec<Buffer> = self.nodes.iter().filter_map(buffer).collect();
         all.sort_unstable();
         all.dedup();
         all

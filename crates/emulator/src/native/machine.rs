@@ -107,6 +107,15 @@ impl Machine {
         self.either(Code::VEX_Vmovups_ymmm256_ymm, Code::EVEX_Vmovups_zmmm512_k1z_zmm)
     }
 
+    /// Of the lowest bytes of lanes, as neighbours of a size; wide vectors have one of less than a word.
+    pub fn store_of(self, size: Size) -> Code {
+        match size {
+            Size::Byte => Code::EVEX_Vpmovdb_xmmm128_k1z_zmm,
+            Size::Half => Code::EVEX_Vpmovdw_ymmm256_k1z_zmm,
+            Size::Word => self.store(),
+        }
+    }
+
     /// Words by the numbers of lanes in the first source.
     pub fn permute(self) -> Code {
         self.either(Code::VEX_Vpermd_ymm_ymm_ymmm256, Code::EVEX_Vpermd_zmm_k1z_zmm_zmmm512b32)

@@ -30,6 +30,7 @@
 
 mod alike;
 mod apart;
+mod buffers;
 mod emit;
 mod forms;
 mod functions;

@@ -1,6 +1,7 @@
 //! The operations that a run's graph is made of, on 32-bit words of one lane.
 
 use super::functions::{Function, SOURCES};
+use crate::registers::scalar;
 
 /// A node of a [graph](super::graph::Graph).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -151,6 +152,35 @@ pub enum Node {
     },
     /// The same, where it has been found for all lanes: the number is that of a stream's words.
     Streamed(u8),
+    /// What each lane loads from a buffer; of less than a word, with zeros above.
+    Buffer {
+        at: Buffer,
+        /// Lanes' offsets.
+        offsets: Value,
+    },
+}
+
+/// What a lane accesses of a buffer that scalar registers describe.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Buffer {
+    /// The first of four registers.
+    pub resource: u8,
+    /// A register, or a constant by its code.
+    pub soffset: u8,
+    pub offset: u32,
+    pub size: Size,
+}
+
+impl Buffer {
+    /// Whether the scalar offset is in a register.
+    pub fn has_register(self) -> bool {
+        self.soffset < scalar::FIRST_CONST
+    }
+
+    /// Whether it reads a scalar register.
+    pub fn reads(self, code: u8) -> bool {
+        (self.resource..self.resource.saturating_add(4)).contains(&code) || self.has_register() && self.soffset == code
+    }
 }
 
 /// What becomes of an f64.
@@ -252,6 +282,7 @@ impl Node {
             | Node::HalfOfSingle(a)
             | Node::More(a, _)
             | Node::Crossed { source: a, .. }
+            | Node::Buffer { offsets: a, .. }
             | Node::Lds { address: Address { of: a, .. }, .. } => some([a]),
             Node::Binary(_, a, b)
             | Node::CompareF(_, a, b)
@@ -277,7 +308,7 @@ impl Node {
 
     /// Whether it reads memory.
     pub fn accesses(self) -> bool {
-        matches!(self, Node::Lds { .. } | Node::Global { .. })
+        matches!(self, Node::Lds { .. } | Node::Global { .. } | Node::Buffer { .. })
     }
 
     /// Whether it is numbers of 64 bits.

@@ -48,7 +48,9 @@ impl Stream {
         let leads_between = |phase: &Phase| matches!(phase.what, What::Skip(_, to) if to == ops.start);
         let is_other = |node: &Node| match node {
             Node::Global { place, .. } => place.size != Size::Word,
-            Node::Lds { .. } | Node::Called { .. } | Node::Crossed { .. } | Node::Readable(_) => true,
+            Node::Lds { .. } | Node::Buffer { .. } | Node::Called { .. } | Node::Crossed { .. } | Node::Readable(_) => {
+                true
+            }
             _ => false,
         };
         if !graph.masks.is_empty()

@@ -14,7 +14,7 @@ use compare::{compare, compare_past};
 pub(super) use instructions::{LOADS, instructions, load_of, operations, scalar_operations};
 use instructions::{instruction, scalar_instruction};
 pub(super) use random::Random;
-pub(super) use waves::{ADDRESSES, HELD, OFFSETS, PLACES, REGISTERS, held, wave};
+pub(super) use waves::{ADDRESSES, BUFFER_OFFSETS, HELD, OFFSETS, PLACES, REGISTERS, held, wave};
 
 use super::native_on;
 use super::phase::Skip;

@@ -4,8 +4,8 @@ use luthier_isa::op::Op as IsaOp;
 
 use super::phase::Skip;
 use super::tests::{
-    ADDRESSES, HOST, OFFSETS, PLACES, REGISTERS, Random, held, instructions, machines, operations, run, run_past,
-    scalar_operations, wave,
+    ADDRESSES, BUFFER_OFFSETS, HOST, OFFSETS, PLACES, REGISTERS, Random, held, instructions, machines, operations, run,
+    run_past, scalar_operations, wave,
 };
 use super::whole::whole_on;
 use crate::mode::Mode;
@@ -14,7 +14,10 @@ use crate::registers::{Row, rows};
 
 /// The same registers hold something in waves that begin.
 fn begins_with_something(row: u16) -> bool {
-    PLACES.iter().any(|&place| row == place || row == place + 1) || OFFSETS.contains(&row) || ADDRESSES.contains(&row)
+    PLACES.iter().any(|&place| row == place || row == place + 1)
+        || OFFSETS.contains(&row)
+        || BUFFER_OFFSETS.contains(&row)
+        || ADDRESSES.contains(&row)
 }
 
 fn scalar(operation: IsaOp, inst: u16) -> Op {

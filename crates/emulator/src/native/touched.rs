@@ -1,7 +1,7 @@
 //! The scalar registers that a phase reads and writes.
 
 use super::forms::{Branch, HardwareAccess, Scalar, ScalarForm, Source, Space};
-use super::nodes::{Node, Place, Rest};
+use super::nodes::{Buffer, Node, Place, Rest};
 use super::phase::What;
 use crate::registers::scalar;
 
@@ -16,13 +16,14 @@ pub fn for_each_source(what: &mut What, wave64: bool, visit: &mut impl FnMut(&mu
             Node::Scalar(code) => visit(code, 1),
             Node::Mask(code) => visit(code, mask),
             Node::Global { place: Place { rest: Rest::Base(base), .. }, .. } => visit(&mut base.code, 2),
+            Node::Buffer { at, .. } => visit_buffer(at, visit),
             _ => {}
         }),
-        What::Store(store) => {
-            if let Space::Global { base: Some(base) } = &mut store.space {
-                visit(&mut base.code, 2);
-            }
-        }
+        What::Store(store) => match &mut store.space {
+            Space::Global { base: Some(base) } => visit(&mut base.code, 2),
+            Space::Buffer(at) => visit_buffer(at, visit),
+            Space::Lds | Space::Global { base: None } => {}
+        },
         What::Scalar(it) => {
             let width = 1 + u8::from(it.wide);
             let a = if it.form == ScalarForm::Ones { 1 } else { width };
@@ -49,6 +50,13 @@ pub fn for_each_source(what: &mut What, wave64: bool, visit: &mut impl FnMut(&mu
             visit(code, 1 + u8::from(*wide));
         }
         What::Branch(Branch::Always) | What::Skip(Branch::Always, _) | What::Fence => {}
+    }
+}
+
+fn visit_buffer(at: &mut Buffer, visit: &mut impl FnMut(&mut u8, u8)) {
+    visit(&mut at.resource, 4);
+    if at.has_register() {
+        visit(&mut at.soffset, 1);
     }
 }
 

@@ -73,9 +73,14 @@ fn may_read(what: &What, code: u8) -> bool {
         What::Lanes(graph) => graph.nodes.iter().any(|node| match node {
             Node::Scalar(it) | Node::Mask(it) => is_of(*it),
             Node::Global { place: Place { rest: Rest::Base(base), .. }, .. } => is_base(base),
+            Node::Buffer { at, .. } => at.reads(code),
             _ => false,
         }),
-        What::Store(store) => matches!(&store.space, Space::Global { base: Some(base) } if is_base(base)),
+        What::Store(store) => match &store.space {
+            Space::Global { base: Some(base) } => is_base(base),
+            Space::Buffer(at) => at.reads(code),
+            Space::Lds | Space::Global { base: None } => false,
+        },
         What::Scalar(it) => {
             let is_source = |source: &Source| matches!(source, Source::Register(it) if is_of(*it));
             // Some change a part of what they write.

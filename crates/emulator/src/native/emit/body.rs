@@ -118,6 +118,7 @@ impl<'a> Body<'a> {
     /// All of the run for the next lanes, until none are left.
     pub fn lanes(&mut self) -> Result<(), TooLarge> {
         self.begin_stretches()?;
+        self.find_buffers()?;
         let top = self.asm.at;
         if self.machine.wide {
             self.put(Instruction::with2(Code::VEX_Kmovw_kr_km16, EXEC, self.piece(scalar::EXEC)))?;

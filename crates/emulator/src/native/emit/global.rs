@@ -26,7 +26,7 @@ pub(super) fn finder(asm: &mut Assembler, write: bool) -> Result<(), TooLarge> {
         };
         asm.put(Instruction::with2(Code::Mov_r64_rm64, Register::R11, Register::RAX))?;
         asm.put(Instruction::with2(Code::Sub_r64_rm64, Register::R11, field(layout.start)))?;
-        asm.put(Instruction::with2(Code::Mov_r64_rm64, Register::R9, field(layout.len)))?;
+        asm.put(Instruction::with2(Code::Mov_r64_rm64, Register::R9, field(layout.own)))?;
         asm.put(Instruction::with2(Code::Sub_r64_rm64, Register::R9, Register::R11))?;
         let outside = asm.jump(Code::Jbe_rel32_64)?;
         asm.put(Instruction::with2(Code::Cmp_r64_rm64, Register::R9, Register::RBP))?;

@@ -20,6 +20,8 @@ mod batch;
 mod bits;
 mod body;
 mod branch;
+mod buffer;
+mod buffer_store;
 mod call;
 mod convert;
 mod crossing;
@@ -47,7 +49,7 @@ use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 use super::forms::Space;
 use super::graph::Graph;
 use super::machine::Machine;
-use super::nodes::{Address, Place, Value};
+use super::nodes::{Address, Buffer, Place, Value};
 use super::stream::Stream;
 use super::touched::{for_each_source, unnamed_sources};
 use super::{Phase, What};
@@ -109,7 +111,7 @@ pub fn emit(phases: &[Phase], machine: Machine, wave64: bool, purpose: Purpose) 
     asm.put(Ok(Instruction::with(Code::Retnq)))?;
     let has_places = phases.iter().any(|phase| match &phase.what {
         What::Lanes(graph) => !graph.places().is_empty(),
-        What::Store(store) => store.space != Space::Lds,
+        What::Store(store) => matches!(store.space, Space::Global { .. }),
         What::ScalarLoad(_) => true,
         What::Scalar(_) | What::Hardware(_) | What::Fence | What::Branch(_) | What::Skip(..) => false,
     });
@@ -278,6 +280,7 @@ struct Plan<'a> {
     reaches: BTreeMap<Address, u32>,
     /// Addresses in device memory.
     places: Vec<Place>,
+    buffers: Vec<Buffer>,
     /// Where the function is left before its end.
     exit: usize,
     /// What finds device memory.
@@ -297,9 +300,10 @@ impl<'a> Plan<'a> {
     ) -> Result<Plan<'a>, TooLarge> {
         let live = graph.live();
         let (checks, reaches, places) = (graph.checks(&live), graph.reaches(), graph.places());
-        if reaches.len() > ADDRESSES || places.len() > ADDRESSES {
+        let buffers = graph.buffers();
+        if reaches.len() > ADDRESSES || places.len() + buffers.len() > ADDRESSES {
             return Err(TooLarge);
         }
-        Ok(Plan { graph, live, checks, pool, frame, reaches, places, exit, finder, wave64, read_whole })
+        Ok(Plan { graph, live, checks, pool, frame, reaches, places, buffers, exit, finder, wave64, read_whole })
     }
 }

@@ -11,12 +11,12 @@ use super::{Assembler, EXEC, Frame, Jump, Pool, TooLarge, masked};
 use crate::registers::scalar;
 
 /// Vector registers: addresses, data, three to work with, and (narrow) the lanes that are on.
-const ADDRESS: usize = 0;
-const DATA: usize = 1;
-const ONE: usize = 2;
-const OTHER: usize = 3;
+pub(super) const ADDRESS: usize = 0;
+pub(super) const DATA: usize = 1;
+pub(super) const ONE: usize = 2;
+pub(super) const OTHER: usize = 3;
 const LIMIT: usize = 4;
-const ON: usize = 5;
+pub(super) const ON: usize = 5;
 
 pub(super) struct Emitter<'a> {
     pub asm: &'a mut Assembler,
@@ -34,18 +34,19 @@ impl Emitter<'_> {
         match self.store.space {
             Space::Lds => self.lds(),
             Space::Global { base } => self.global(base),
+            Space::Buffer(at) => self.buffer(at),
         }
     }
 
-    fn put(&mut self, instruction: Result<Instruction, IcedError>) -> Result<(), TooLarge> {
+    pub(super) fn put(&mut self, instruction: Result<Instruction, IcedError>) -> Result<(), TooLarge> {
         self.asm.put(instruction)
     }
 
-    fn v(&self, n: usize) -> Register {
+    pub(super) fn v(&self, n: usize) -> Register {
         self.machine.vector(n)
     }
 
-    fn row(&self, row: u16) -> MemoryOperand {
+    pub(super) fn row(&self, row: u16) -> MemoryOperand {
         MemoryOperand::with_base_displ(Register::RDI, i64::from(row) * 256)
     }
 
@@ -53,12 +54,12 @@ impl Emitter<'_> {
         MemoryOperand::with_base_displ(Register::RIP, at as i64 * 4)
     }
 
-    fn exec(&self) -> Option<Register> {
+    pub(super) fn exec(&self) -> Option<Register> {
         (!self.machine.wide && !self.full).then(|| self.v(ON))
     }
 
     /// For each vector of lanes in turn, those without a lane that is on left out; `step` comes between any two.
-    fn each(
+    pub(super) fn each(
         &mut self,
         body: impl FnOnce(&mut Self) -> Result<(), TooLarge>,
         step: impl FnOnce(&mut Self) -> Result<(), TooLarge>,
@@ -208,59 +209,44 @@ impl Emitter<'_> {
 
     /// A part of a word a lane, one lane after the other: where lanes are at one place, the highest one's stays.
     fn lds_part(&mut self, data: u16, offset: i32) -> Result<(), TooLarge> {
-        let (address, from) = (self.v(ADDRESS), self.row(self.store.address));
-        self.put(Instruction::with2(self.machine.load(), address, from))?;
-        self.part_of(data)?;
-        let kept = self.kept(0);
-        self.put(Instruction::with2(self.machine.store(), kept, address))?;
-        self.lane_by_lane(|it| {
-            let at = it.kept_of_lane(0);
+        let to = MemoryOperand::with_base_index_scale_displ_size(Register::RCX, Register::R11, 1, offset.into(), 1);
+        self.lane_by_lane(self.exec(), |it| {
+            let at = it.of_lane(it.store.address, 0);
             it.put(Instruction::with2(Code::Mov_r32_rm32, Register::R11D, at))?;
-            let to = |index| MemoryOperand::with_base_index_scale_displ_size(Register::RCX, index, 1, offset.into(), 1);
-            it.put_part(to(Register::R11))
+            it.put_lane(data, to)
         })
     }
 
-    /// Puts what is stored of a row where lanes' parts of it are to be found, or (wide vectors) into a register, too.
-    fn part_of(&mut self, data: u16) -> Result<(), TooLarge> {
-        let (value, from) = (self.v(DATA), self.row(data));
-        self.put(Instruction::with2(self.machine.load(), value, from))?;
-        if self.store.is_high {
-            self.put(Instruction::with3(self.machine.shift(Binary::Shr), value, value, 16))?;
-        }
-        let kept = self.kept(1);
-        self.put(Instruction::with2(self.machine.store(), kept, value))
+    /// What a row has of the lane that R9 says, some bytes on.
+    pub(super) fn of_lane(&self, row: u16, by: i64) -> MemoryOperand {
+        MemoryOperand::with_base_index_scale_displ_size(Register::RDI, Register::R9, 4, i64::from(row) * 256 + by, 8)
     }
 
-    /// A vector on the stack.
-    fn kept(&self, number: i64) -> MemoryOperand {
-        MemoryOperand::with_base_displ(Register::RSP, self.frame.calls + number * i64::from(self.machine.bytes()))
+    /// Stores what the lane that R9 says has in a row.
+    pub(super) fn put_lane(&mut self, data: u16, to: MemoryOperand) -> Result<(), TooLarge> {
+        let from = self.of_lane(data, if self.store.is_high { 2 } else { 0 });
+        let (load, store, by) = match self.store.size {
+            Size::Byte => (Code::Movzx_r32_rm8, Code::Mov_rm8_r8, Register::BPL),
+            Size::Half => (Code::Movzx_r32_rm16, Code::Mov_rm16_r16, Register::BP),
+            Size::Word => (Code::Mov_r32_rm32, Code::Mov_rm32_r32, Register::EBP),
+        };
+        self.put(Instruction::with2(load, Register::EBP, from))?;
+        self.put(Instruction::with2(store, to, by))
     }
 
-    /// What it has of the lane that R9 says.
-    fn kept_of_lane(&self, number: i64) -> MemoryOperand {
-        let at = self.frame.calls + number * i64::from(self.machine.bytes());
-        MemoryOperand::with_base_index_scale_displ_size(Register::RSP, Register::R9, 4, at, 8)
-    }
-
-    /// Stores what is kept of a lane's.
-    fn put_part(&mut self, to: MemoryOperand) -> Result<(), TooLarge> {
-        let from = self.kept_of_lane(1);
-        self.put(Instruction::with2(Code::Mov_r32_rm32, Register::EBP, from))?;
-        self.put(match self.store.size {
-            Size::Byte => Instruction::with2(Code::Mov_rm8_r8, to, Register::BPL),
-            Size::Half => Instruction::with2(Code::Mov_rm16_r16, to, Register::BP),
-            Size::Word => Instruction::with2(Code::Mov_rm32_r32, to, Register::EBP),
-        })
-    }
-
-    /// For each lane that is on, the lowest one first: R9 says which one it is.
-    fn lane_by_lane(&mut self, lane: impl FnOnce(&mut Self) -> Result<(), TooLarge>) -> Result<(), TooLarge> {
-        self.put(match self.exec() {
-            _ if self.machine.wide => Instruction::with2(Code::VEX_Kmovw_r32_kr, Register::EAX, EXEC),
+    /// For each lane of a mask (narrow vectors: of a vector, or each lane), the lowest one first: R9 says which one it is.
+    pub(super) fn lane_by_lane(
+        &mut self,
+        mask: Option<Register>,
+        lane: impl FnOnce(&mut Self) -> Result<(), TooLarge>,
+    ) -> Result<(), TooLarge> {
+        self.put(match mask {
+            _ if self.machine.wide => Instruction::with2(Code::VEX_Kmovw_r32_kr, Register::EAX, mask.unwrap_or(EXEC)),
             Some(on) => Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, on),
             None => Instruction::with2(Code::Mov_r32_imm32, Register::EAX, 0xff),
         })?;
+        self.put(Instruction::with2(Code::Test_rm32_r32, Register::EAX, Register::EAX))?;
+        let none = self.asm.jump(Code::Je_rel32_64)?;
         let top = self.asm.at;
         self.put(Instruction::with2(Code::Bsf_r32_rm32, Register::R9D, Register::EAX))?;
         lane(self)?;
@@ -270,7 +256,19 @@ impl Emitter<'_> {
             MemoryOperand::with_base_displ(Register::RAX, -1),
         ))?;
         self.put(Instruction::with2(Code::And_r32_rm32, Register::EAX, Register::R9D))?;
-        self.put(Instruction::with_branch(Code::Jne_rel32_64, top as u64))
+        self.put(Instruction::with_branch(Code::Jne_rel32_64, top as u64))?;
+        self.asm.land(none);
+        Ok(())
+    }
+
+    /// What a row's lanes store, each at the bottom of its word.
+    pub(super) fn load_data(&mut self, data: u16) -> Result<(), TooLarge> {
+        let (value, from) = (self.v(DATA), self.row(data));
+        self.put(Instruction::with2(self.machine.load(), value, from))?;
+        if !self.store.is_high {
+            return Ok(());
+        }
+        self.put(Instruction::with3(self.machine.shift(Binary::Shr), value, value, 16))
     }
 
     fn store_near(&mut self, to: MemoryOperand, value: Register) -> Result<(), TooLarge> {
@@ -308,17 +306,13 @@ impl Emitter<'_> {
                 it.put(Instruction::with2(it.machine.load(), value, from))?;
                 return it.store_near(to, value);
             }
-            it.part_of(access.data)?;
             if it.machine.wide {
-                let narrow = match size {
-                    Size::Byte => Code::EVEX_Vpmovdb_xmmm128_k1z_zmm,
-                    Size::Half | Size::Word => Code::EVEX_Vpmovdw_ymmm256_k1z_zmm,
-                };
-                return it.put(masked(Instruction::with2(narrow, to, value), EXEC));
+                it.load_data(access.data)?;
+                return it.put(masked(Instruction::with2(it.machine.store_of(size), to, value), EXEC));
             }
-            it.lane_by_lane(|it| {
+            it.lane_by_lane(it.exec(), |it| {
                 let unit = size.bytes() as u32;
-                it.put_part(MemoryOperand::with_base_index_scale(Register::R11, Register::R9, unit))
+                it.put_lane(access.data, MemoryOperand::with_base_index_scale(Register::R11, Register::R9, unit))
             })
         };
         self.each(word, next)

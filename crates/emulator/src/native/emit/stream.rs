@@ -108,6 +108,7 @@ impl Emitter<'_> {
             frame: self.frame,
             reaches: Default::default(),
             places: Vec::new(),
+            buffers: Vec::new(),
             exit: 0,
             finder: 0,
             wave64: self.wave64,

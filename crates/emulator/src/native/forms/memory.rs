@@ -1,12 +1,12 @@
 //! Loads and stores of words.
 
-use super::super::nodes::{Address, Base, Binary, Node, Offsets, Place, Rest, Size, Value};
+use super::super::nodes::{Address, Base, Binary, Buffer, Node, Offsets, Place, Rest, Size, Value};
 use super::{Foreign, Form, is_temporary};
 use crate::mem::flat::{Encoded, NO_BASE};
 use crate::mem::smem::WordLoad;
 use crate::mem::{Action, Transfer};
 use crate::op::{Kind, Op};
-use crate::registers::scalar;
+use crate::registers::{inline_constant32, scalar};
 
 /// Bytes behind an address of LDS that an instruction can name.
 const MOST_OFFSET: u32 = 1 << 17;
@@ -102,6 +102,37 @@ impl Form<'_> {
     }
 }
 
+impl Form<'_> {
+    /// A load from a buffer.
+    pub(super) fn buffer(&mut self) -> Result<(), Foreign> {
+        let Action::Load(transfer) = Encoded(self.op.imm2).action() else { return Err(Foreign) };
+        let at = buffer(self.op, transfer).ok_or(Foreign)?;
+        let registers = (at.resource..at.resource + 4).chain(at.has_register().then_some(at.soffset));
+        // None is part of a mask that is being written.
+        if registers.into_iter().any(|code| self.is_written(code)) {
+            return Err(Foreign);
+        }
+        // Narrow vectors have no loads that leave lanes out but of words.
+        if at.size != Size::Word && self.graph.lanes < 16 {
+            return Err(Foreign);
+        }
+        let offsets = self.source(0);
+        let loaded = self.graph.node(Node::Buffer { at, offsets });
+        let value = self.merged(transfer, loaded);
+        self.result(value)
+    }
+}
+
+/// What an instruction accesses of a buffer.
+fn buffer(op: &Op, transfer: Transfer) -> Option<Buffer> {
+    let (size, words, resource) = (size_of(transfer), Encoded(op.imm2).words(), op.sdst);
+    let (soffset, offset) = (u8::try_from(op.src[2]).ok()?, u32::try_from(op.imm).ok()?);
+    let is_constant = inline_constant32(soffset).is_some();
+    let is_possible = resource <= LAST_LOADED - 3 && (soffset <= LAST_LOADED || is_constant) && offset < 1 << 24;
+    let is_aligned = offset.is_multiple_of(size as u32);
+    (is_possible && is_aligned && words == 1).then_some(Buffer { resource, soffset, offset, size })
+}
+
 /// What a lane accesses; of several words, one of them.
 fn size_of(transfer: Transfer) -> Size {
     match transfer.bytes(1) {
@@ -155,6 +186,8 @@ pub enum Space {
     Global {
         base: Option<Base>,
     },
+    /// A buffer; addresses are offsets.
+    Buffer(Buffer),
 }
 
 /// From which row, and how far from the address.
@@ -176,6 +209,7 @@ pub fn store(op: &Op, scatters: bool) -> Option<Store> {
     let (words, size) = (u16::from(encoded.words()), size_of(transfer));
     let space = match op.ssrc {
         _ if is_lds => Space::Lds,
+        _ if op.kind == Kind::BUFFER => Space::Buffer(buffer(op, transfer)?),
         NO_BASE => Space::Global { base: None },
         _ => Space::Global { base: Some(base(op, size)?) },
     };

@@ -66,6 +66,7 @@ pub fn add(graph: &mut Graph, op: &Op, wave64: bool) -> Result<(), Foreign> {
         Kind::DS_WORDS => form.lds_words(1),
         Kind::DS_WORDS_TWICE => form.lds_words(2),
         Kind::DS_PARTS => form.lds_part(),
+        Kind::BUFFER => form.buffer(),
         kind if kind.is_of_memory() => form.global(),
         Kind::MODIFY32 => form.clamped(),
         Kind::PERMUTE => form.permuted(),
@@ -194,6 +195,7 @@ impl Form<'_> {
             Node::Global { place: Place { rest: Rest::Base(base), .. }, .. } => [base.code, base.code.wrapping_add(1)]
                 .iter()
                 .any(|&read| read == code || self.wave64 && read == code.wrapping_add(1)),
+            Node::Buffer { at, .. } => at.reads(code) || self.wave64 && at.reads(code.wrapping_add(1)),
             _ => false,
         };
         let same = |node: &Node| matches!(*node, Node::Mask(read) if read == code);

@@ -1,15 +1,22 @@
 //! Accesses to memory whose lanes follow one another, or not: what is native of them.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use luthier_isa::Generation;
 use luthier_isa::op::Op as IsaOp;
 
+use super::super::tests_scalar_loads::run as outcome;
 use super::compare::{HOST, machines, run};
-use super::waves::{BASE, LDS, held, wave};
+use super::waves::{BASE, LDS, RESOURCES, held, wave};
+use crate::buffer::Buffer;
 use crate::mem::ds_words::Words;
 use crate::mem::flat::{self, Encoded, NO_BASE};
-use crate::mem::{Action, Transfer, ds, global_words};
+use crate::mem::{Action, Transfer, buffer, ds, global_words};
+use crate::memory::{Memory, Recent};
 use crate::mode::Mode;
 use crate::native::native_on;
-use crate::op::{Kind, Op, Semantics, Variants};
+use crate::op::{Flow, Kind, Op, Semantics, Variants};
 use crate::registers::Row;
 use crate::valu;
 
@@ -146,4 +153,100 @@ fn irregular_accesses_leave_the_arithmetic_beside_them_native() {
     }
     // Of the rounds after the thousandth two runs each were done.
     assert!(ours.finished > 100, "{} runs were native", ours.finished);
+}
+
+/// Two arrays of the process's in one word: what is behind the first one's end is not its own, even if it is remembered.
+#[test]
+fn bytes_of_another_array_in_the_same_word_are_not_stored_to() {
+    for (machine, wave64) in machines().iter().flat_map(|&machine| [(machine, true), (machine, false)]) {
+        for (kind, base, last) in
+            [(Kind::GLOBAL_PARTS, NO_BASE, 45), (Kind::GLOBAL_PARTS, NO_BASE, 46), (Kind::BUFFER, 0, 46)]
+        {
+            let access = |action, row, imm, inst| {
+                let run = if kind == Kind::BUFFER { buffer::buffer as _ } else { flat::global as _ };
+                let imm2 = Encoded::new(action, 1).0 | u64::from(buffer::OFFEN) << 32;
+                let src = [24, row, if kind == Kind::BUFFER { 128 } else { 1 }];
+                Op { run, kind, dst: row, src, ssrc: base, sdst: 36, imm, imm2, inst, ..Op::NOTHING }
+            };
+            let transfer = Transfer::U8;
+            let ops = [
+                access(Action::Load(transfer), 1, 0, 0),
+                access(Action::Load(transfer), 2, 4, 1),
+                access(Action::Store(transfer), 3, 0, 2),
+            ];
+            let Some(native) = native_on(machine, &ops, wave64, Mode(HOST), false) else {
+                // Narrow vectors load no bytes from buffers.
+                assert!(!machine.wide && kind == Kind::BUFFER);
+                continue;
+            };
+            let outcomes = [&native.ops[..], &ops].map(|ops| {
+                let words: Box<[AtomicU64]> = (0..16).map(AtomicU64::new).collect();
+                let at = words.as_ptr().expose_provenance() as u64;
+                let mut memory = Memory::new();
+                for (from, len, writable) in [(0, 46, true), (46, 50, false)] {
+                    // SAFETY: the words outlive the memory, and are atomics.
+                    let part =
+                        unsafe { Buffer::in_place(std::ptr::with_exposed_provenance_mut((at + from) as usize), len) };
+                    assert!(memory.add_in_place(part, len, writable));
+                }
+                let mut w = wave(1, wave64, (2 << (last - 30)) - 1, HOST, 100);
+                w.generation = Generation::Gfx90a;
+                w.recent = Recent::NONE;
+                memory.resolve(&mut w.recent, at, 4, true).expect("inside");
+                w.memory = Arc::new(memory);
+                // Lane 16 stores to the read-only array, if it is on.
+                let first = if kind == Kind::BUFFER { 30 } else { at as u32 + 30 };
+                *w.row_mut(24) = Row(std::array::from_fn(|lane| first + lane as u32));
+                *w.row_mut(25) = Row([(at >> 32) as u32; 64]);
+                w.set_s64(36, at);
+                w.set_s64(38, 1 << 20);
+                let why = outcome(&mut w, ops);
+                let bytes: Vec<u64> = words.iter().map(|word| word.load(Relaxed)).collect();
+                (why.0, why.1, bytes)
+            });
+            assert!(outcomes[0] == outcomes[1], "{machine:?} wave64 {wave64} {kind:?} {last}: {outcomes:x?}");
+            assert_eq!(outcomes[0].0 == Flow::Fault, last == 46);
+        }
+    }
+}
+
+/// Triton has lanes without a part in an access at such an offset.
+const NOWHERE: u32 = 1 << 31;
+
+#[test]
+fn offsets_that_are_not_inside_of_a_buffer_need_no_interpreter() {
+    let patterns: [fn(u32) -> u32; 5] = [
+        |lane| 4 * lane,
+        |lane| if lane < 21 { 4 * lane } else { NOWHERE },
+        |lane| if lane % 3 == 0 { NOWHERE } else { 4 * lane },
+        |lane| 4 * (lane ^ 5),
+        |_| NOWHERE,
+    ];
+    for (machine, wave64) in machines().iter().flat_map(|&machine| [(machine, true), (machine, false)]) {
+        let access = |action, row, imm, inst| {
+            let imm2 = Encoded::new(action, 1).0 | u64::from(buffer::OFFEN) << 32;
+            let (run, kind) = (buffer::buffer as _, Kind::BUFFER);
+            Op { run, kind, dst: row, src: [20, row, 128], sdst: RESOURCES[0], imm, imm2, inst, ..Op::NOTHING }
+        };
+        let (load, store) = (Action::Load(Transfer::Words), Action::Store(Transfer::Words));
+        let ops = [access(load, 1, 0, 0), access(load, 2, 128, 1), access(store, 3, 4, 2), access(store, 1, 512, 3)];
+        let native = native_on(machine, &ops, wave64, Mode(HOST), false).expect("a run of four");
+        assert_eq!(native.ops.len(), 1);
+        for (pattern, exec) in patterns.iter().flat_map(|pattern| [!0, 0xffff_fff0, 0].map(|exec| (pattern, exec))) {
+            let mut waves = [0; 2].map(|_| wave(1, wave64, exec, HOST, 100));
+            for w in &mut waves {
+                *w.row_mut(20) = Row(std::array::from_fn(|lane| pattern(lane as u32)));
+                let place = w.s64(BASE);
+                w.memory.resolve(&mut w.recent, place, 4, true).expect("inside");
+                w.set_s64(RESOURCES[0], place);
+                // Of the last store's words some are inside.
+                w.set_s64(RESOURCES[0] + 2, 600 | 3 << 60);
+            }
+            let [ours, theirs] = &mut waves;
+            run(ours, &native.ops);
+            run(theirs, &ops);
+            assert!(held(ours) == held(theirs) && ours.row(1).0 == theirs.row(1).0 && ours.row(2).0 == theirs.row(2).0);
+            assert_eq!(ours.finished, 1, "{machine:?} wave64 {wave64} exec {exec:#x}");
+        }
+    }
 }

@@ -5,10 +5,10 @@ use std::ops::Range;
 use luthier_isa::op::Op as IsaOp;
 
 use super::random::Random;
-use super::waves::{ADDRESSES, BASE, OFFSETS, PLACES, REGISTERS, SCALAR_OFFSETS};
+use super::waves::{ADDRESSES, BASE, BUFFER_OFFSETS, OFFSETS, PLACES, REGISTERS, RESOURCES, SCALAR_OFFSETS};
 use crate::mem::ds_words::Words;
 use crate::mem::flat::{self, Encoded, NO_BASE};
-use crate::mem::{Action, Transfer, ds, global_words};
+use crate::mem::{Action, Transfer, buffer, ds, global_words};
 use crate::native::forms;
 use crate::native::graph::Graph;
 use crate::op::{Kind, Op, Semantics, Variants};
@@ -168,6 +168,20 @@ fn global_access(random: &mut Random, inst: u16) -> Op {
     Op { run: Variants::of::<global_words::Words>().select(), kind: Kind::GLOBAL_WORDS, ..op }
 }
 
+/// An access to a buffer.
+fn buffer_access(random: &mut Random, inst: u16) -> Op {
+    let words = random.of(&[1, 1, 1, 2]);
+    let imm2 = if random.below(2) == 0 { part(random) } else { transfer(random, words) };
+    let [dst, data] = [0; 2].map(|_| random.below(12) as u16);
+    // 0, 64, and a register.
+    let soffset = random.of(&[128, 128, 192, u16::from(SCALAR_OFFSETS[0])]);
+    let (imm, imm2) = (random.below(64) as u64, imm2 | u64::from(buffer::OFFEN) << 32);
+    let imm = if random.below(4) == 0 { imm } else { imm & !3 };
+    let src = [random.of(&BUFFER_OFFSETS), data, soffset];
+    let (run, kind, sdst) = (buffer::buffer as _, Kind::BUFFER, random.of(&RESOURCES));
+    Op { run, kind, dst, src, sdst, imm, imm2, inst, ..Op::NOTHING }
+}
+
 /// Scalar operations that have a native form.
 pub fn scalar_operations() -> Vec<IsaOp> {
     // Some have none but with a constant.
@@ -256,7 +270,7 @@ pub fn instructions(
                 _ => ops.push(scalar_instruction(random, operation, inst)),
             }
         } else if random.below(accesses) == 0 {
-            let access = random.of(&[lds_access, global_access]);
+            let access = random.of(&[lds_access, global_access, buffer_access]);
             ops.push(access(random, inst));
         } else {
             let operation = random.of(operations);

@@ -18,13 +18,17 @@ pub const ADDRESSES: [u16; 4] = [20, 21, 22, 23];
 /// Pairs of them with addresses in device memory, and offsets from a scalar base.
 pub const PLACES: [u16; 2] = [24, 26];
 pub const OFFSETS: [u16; 2] = [28, 29];
-pub const HELD: u16 = 30;
+/// Offsets into buffers, some of which lead nowhere.
+pub const BUFFER_OFFSETS: [u16; 2] = [30, 31];
+pub const HELD: u16 = 32;
 
 /// The scalar base, and behind it one in the other allocation, and one that may lie within a word.
 pub(super) const BASE: u8 = 26;
 
 /// Scalars that hold offsets for loads of scalars.
 pub(super) const SCALAR_OFFSETS: [u8; 3] = [32, 33, scalar::M0];
+/// What describes a buffer in either allocation.
+pub(super) const RESOURCES: [u8; 2] = [36, 44];
 pub(super) const LDS: usize = 4096;
 /// Words of an allocation. Accesses reach the middle ones.
 const DEVICE: usize = 1536;
@@ -81,6 +85,28 @@ pub fn wave(seed: u64, wave64: bool, exec: u64, mode: u32, rare: usize) -> Wave 
         if is_pair {
             *w.row_mut(row + 1) = Row(addresses.map(|at| (at >> 32) as u32));
         }
+    }
+    for (code, place) in RESOURCES.into_iter().zip(places) {
+        let records = random.of(&[1 << 30, 1 << 30, 1000, 1602, 0]);
+        let base = place + 1024;
+        let [low, high] = match w.generation {
+            Generation::Gfx1250 => [base | records << 57, records >> 7],
+            // Most are plain ones.
+            _ => [base, records | random.of(&[3, 3, 3, 0]) << 60],
+        };
+        w.set_s64(code, low);
+        w.set_s64(code + 2, high);
+    }
+    for row in BUFFER_OFFSETS {
+        let (first, how, unit) = (4 * random.below(200) as u32, random.below(6), random.of(&[4, 4, 2, 1]));
+        let offsets = std::array::from_fn(|lane| match how {
+            0 => first,
+            1 | 2 => first + unit * lane as u32,
+            3 => random.of(&[1 << 31, first + unit * lane as u32]),
+            4 => unit * random.below(400) as u32,
+            _ => (unit * lane as u32).wrapping_sub(32),
+        });
+        *w.row_mut(row) = Row(offsets);
     }
     for row in ADDRESSES {
         let (first, how) = (4 * random.below(400) as u32, random.below(8));
