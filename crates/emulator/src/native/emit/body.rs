@@ -18,6 +18,18 @@ pub(super) enum Operand {
     Memory(MemoryOperand),
 }
 
+impl From<Register> for Operand {
+    fn from(register: Register) -> Operand {
+        Operand::Register(register)
+    }
+}
+
+impl From<MemoryOperand> for Operand {
+    fn from(place: MemoryOperand) -> Operand {
+        Operand::Memory(place)
+    }
+}
+
 /// Where a value is.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Home {

@@ -9,11 +9,11 @@ use super::{EXEC, TooLarge, masked};
 /// How lanes' addresses lie: all at one, at neighbouring words, or else.
 pub const SAME: i32 = 0;
 pub const NEIGHBOURS: i32 = 1;
-const APART: i32 = 2;
+pub const APART: i32 = 2;
 
 impl Body<'_> {
     /// Where on the stack it is kept how the lanes' addresses lie: the first one's, and how.
-    fn kept(&self, address: Address) -> (MemoryOperand, MemoryOperand) {
+    pub(super) fn kept(&self, address: Address) -> (MemoryOperand, MemoryOperand) {
         let number = self.plan.reaches.keys().position(|&other| other == address).unwrap_or(0);
         let at = self.plan.frame.addresses + 8 * number as i64;
         (MemoryOperand::with_base_displ(Register::RSP, at), MemoryOperand::with_base_displ(Register::RSP, at + 4))
@@ -118,14 +118,35 @@ impl Body<'_> {
 
     /// What each lane loads from LDS.
     pub fn lds(&mut self, at: usize, address: Address, offset: u32) -> Result<(), TooLarge> {
-        let (lanes, size) = (self.vector(address.of)?, address.size);
+        let home = self.homes[at];
+        if home.register.is_some() || home.slot.is_some() {
+            // It has come with the words before it.
+            self.used(address.of);
+            return Ok(());
+        }
+        let lanes = self.vector(address.of)?;
         if !self.looked_at.contains(&address) {
             self.look_at(address, lanes)?;
         }
+        if let Some(count) = self.words_together(at, address, offset) {
+            return self.several(at, (address, lanes), offset, count);
+        }
         // A gather must not write what it has its addresses in.
         let register = self.free()?;
-        let to = self.machine.vector(register);
-        let (first, how) = self.kept(address);
+        self.one(self.machine.vector(register), (address, lanes), offset)?;
+        self.used(address.of);
+        self.hold(Value(at as u32), register);
+        Ok(())
+    }
+
+    /// One word, or a part of one.
+    pub(super) fn one(
+        &mut self,
+        to: Register,
+        (address, lanes): (Address, Register),
+        offset: u32,
+    ) -> Result<(), TooLarge> {
+        let (size, (first, how)) = (address.size, self.kept(address));
         let place = |index, scale| {
             MemoryOperand::with_base_index_scale_displ_size(Register::RCX, index, scale, i64::from(offset), 1)
         };
@@ -168,8 +189,6 @@ impl Body<'_> {
         }
         self.asm.land(near_end);
         self.asm.land(same_end);
-        self.used(address.of);
-        self.hold(Value(at as u32), register);
         Ok(())
     }
 

@@ -29,6 +29,7 @@ mod frame;
 mod global;
 mod hardware;
 mod lds;
+mod lds_several;
 mod masks;
 mod node;
 mod outside;
