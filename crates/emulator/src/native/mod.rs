@@ -80,7 +80,7 @@ use crate::op::Op;
 const HOT: u64 = 400;
 /// Micro-ops of one run at most.
 const LONGEST: usize = 160;
-/// Micro-ops that are worth a call, a branch back to them included.
+/// Micro-ops that are worth a call, a branch back to them included; one that accesses memory is worth it alone.
 const SHORTEST: usize = 3;
 /// Bytes of native code that a process has at most.
 const MOST_BYTES: usize = 64 << 20;
@@ -186,7 +186,8 @@ fn native_with(machine: Machine, ops: &[Op], terms: Terms) -> Option<Native> {
         if ends {
             whole::forget_unread(&mut phases);
         }
-        if end - at >= SHORTEST
+        if end > at
+            && (end - at >= SHORTEST || phases.iter().any(|phase| phase.what.moves_lanes()))
             && let Ok(emitted) =
                 emit::emit(&phases, machine, terms.wave64, if ends { Purpose::End } else { Purpose::Part })
         {

@@ -36,15 +36,26 @@ pub enum What {
 
 impl What {
     /// What an instruction's micro-ops are.
-    fn of(ops: &[Op], scatters: bool) -> Option<What> {
+    fn of(ops: &[Op]) -> Option<What> {
         let [op] = ops else { return forms::hardware(ops).map(What::Hardware) };
         if op.kind == Kind::FENCE {
             return Some(What::Fence);
         }
-        let store = || forms::store(op, scatters).map(What::Store);
+        let store = || forms::store(op).map(What::Store);
         let load = || forms::scalar_load(op).map(What::ScalarLoad);
         let hardware = || forms::hardware(ops).map(What::Hardware);
         forms::scalar_form(op).map(What::Scalar).or_else(load).or_else(store).or_else(hardware)
+    }
+}
+
+impl What {
+    /// Whether lanes load or store.
+    pub fn moves_lanes(&self) -> bool {
+        match self {
+            What::Lanes(graph) => graph.accesses(),
+            What::Store(_) => true,
+            _ => false,
+        }
     }
 }
 
@@ -75,8 +86,6 @@ pub struct Terms {
     pub wave64: bool,
     /// f32 arithmetic has zeros for denormals ([`crate::mode::Mode::flushes32`]).
     pub flushes: bool,
-    /// Stores need not go to neighbouring words.
-    pub scatters: bool,
     /// Accesses to device memory are native.
     pub global: bool,
     /// The last micro-op is a branch to the first one.
@@ -93,7 +102,7 @@ impl Terms {
     /// Of waves whose MODE is this one.
     pub fn new(machine: Machine, wave64: bool, mode: Mode, loops: bool) -> Terms {
         let (flushes, lanes) = (mode.flushes32(), machine.lanes() as usize);
-        Terms { wave64, flushes, scatters: machine.wide, global: true, loops, skip: None, ends: false, lanes }
+        Terms { wave64, flushes, global: true, loops, skip: None, ends: false, lanes }
     }
 
     fn excludes(self, op: &Op) -> bool {
@@ -136,7 +145,7 @@ pub fn next_run(ops: &[Op], start: usize, terms: Terms) -> (usize, Vec<Phase>) {
             at = end;
             break;
         }
-        match What::of(&ops[at..end], terms.scatters).filter(|_| !terms.excludes(op)) {
+        match What::of(&ops[at..end]).filter(|_| !terms.excludes(op)) {
             Some(what) => phases.push(Phase { ops: at - start..end - start, what }),
             None => break,
         }

@@ -119,7 +119,7 @@ fn run_apart(w: &mut Wave, whole: &Whole, run_of: &Run, beginning: &Beginning, l
 
 /// Scalars are loaded once, which what waves store does not reach then.
 fn loads_what_it_stores(ops: &[Op]) -> bool {
-    let stores = |op: &Op| op.kind.is_of_memory() && super::forms::store(op, true).is_some();
+    let stores = |op: &Op| op.kind.is_of_memory() && super::forms::store(op).is_some();
     ops.iter().any(stores) && ops.iter().any(|op| WordLoad::of(op).is_some())
 }
 

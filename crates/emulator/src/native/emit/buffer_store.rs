@@ -2,7 +2,7 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
-use super::super::nodes::{Buffer, Size};
+use super::super::nodes::Buffer;
 use super::buffer::{INSIDE, Kept, Within};
 use super::store::{ADDRESS, DATA, Emitter, ONE, OTHER};
 use super::{TooLarge, has_stored, masked};
@@ -44,13 +44,8 @@ impl Emitter<'_> {
             it.put(masked(Instruction::with2(it.machine.store_of(size), to, value), INSIDE))?;
             let end = it.asm.jump(Code::Jmp_rel32_64)?;
             it.asm.land(apart);
-            if size == Size::Word {
-                // Where lanes are at one place, the highest one's stays.
-                let to = MemoryOperand::with_base_index(Register::R12, lanes);
-                it.put(masked(Instruction::with2(Code::EVEX_Vpscatterdd_vm32z_k1_zmm, to, value), INSIDE))?;
-            } else {
-                it.to_offsets(INSIDE, data)?;
-            }
+            // Where lanes are at one place, the highest one's stays.
+            it.to_offsets(INSIDE, data)?;
             it.asm.land(end);
             it.asm.land(none);
             Ok(())

@@ -115,7 +115,7 @@ impl Emitter<'_> {
                 let (data, offset) = (access.data + word, access.offset + 4 * i32::from(word));
                 match store.size {
                     Size::Word => self.each(|it| it.lds_word(data, offset), |_| Ok(()))?,
-                    Size::Half | Size::Byte => self.each(|it| it.lds_part(data, offset), |_| Ok(()))?,
+                    Size::Half | Size::Byte => self.each(|it| it.lds_lanes(data, offset), |_| Ok(()))?,
                 }
             }
         }
@@ -141,21 +141,13 @@ impl Emitter<'_> {
         self.put(Instruction::with_branch(Code::Jne_rel32_64, self.exit as u64))
     }
 
-    /// The same, or if the lanes store words and are not neighbours.
+    /// The same with narrow vectors.
     fn fits_narrow(&mut self) -> Result<(), TooLarge> {
         let (address, limit, one, other) = (self.v(ADDRESS), self.v(LIMIT), self.v(ONE), self.v(OTHER));
         let (equal, from) = (Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, self.row(self.store.address));
         self.put(Instruction::with2(self.machine.load(), address, from))?;
         self.put(Instruction::with3(Code::VEX_Vpmaxud_ymm_ymm_ymmm256, one, address, limit))?;
         self.put(Instruction::with3(equal, one, one, limit))?;
-        if self.store.size == Size::Word {
-            let low = self.machine.low(address);
-            let steps = self.constant(self.pool.steps(Size::Word, false));
-            self.put(Instruction::with2(Code::VEX_Vpbroadcastd_ymm_xmmm32, other, low))?;
-            self.put(Instruction::with3(Code::VEX_Vpaddd_ymm_ymm_ymmm256, other, other, steps))?;
-            self.put(Instruction::with3(equal, other, other, address))?;
-            self.put(Instruction::with3(Code::VEX_Vpand_ymm_ymm_ymmm256, one, one, other))?;
-        }
         self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, one))?;
         self.put(Instruction::with2(Code::Xor_rm32_imm32, Register::EAX, 0xff))?;
         // Of the lowest bits none may be set.
@@ -176,39 +168,44 @@ impl Emitter<'_> {
         let (address, value, one) = (self.v(ADDRESS), self.v(DATA), self.v(ONE));
         let (from, low) = (self.row(self.store.address), self.machine.low(address));
         self.put(Instruction::with2(self.machine.load(), address, from))?;
+        let steps = self.constant(self.pool.steps(Size::Word, false));
+        if self.machine.wide {
+            const DIFFERENT: i32 = 4;
+            let compare = Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8;
+            self.put(Instruction::with2(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32, one, low))?;
+            self.put(Instruction::with3(Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, one, one, steps))?;
+            self.put(masked(Instruction::with4(compare, Register::K2, address, one, DIFFERENT), EXEC))?;
+            self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, Register::K2, Register::K2))?;
+        } else {
+            self.put(Instruction::with2(Code::VEX_Vpbroadcastd_ymm_xmmm32, one, low))?;
+            self.put(Instruction::with3(Code::VEX_Vpaddd_ymm_ymm_ymmm256, one, one, steps))?;
+            self.put(Instruction::with3(Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, one, one, address))?;
+            self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, one))?;
+            self.put(Instruction::with2(Code::Xor_rm32_imm32, Register::EAX, 0xff))?;
+            if let Some(on) = self.exec() {
+                self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::R9D, on))?;
+                self.put(Instruction::with2(Code::And_r32_rm32, Register::EAX, Register::R9D))?;
+            }
+            self.put(Instruction::with2(Code::Test_rm32_r32, Register::EAX, Register::EAX))?;
+        }
+        let apart = self.asm.jump(Code::Jne_rel32_64)?;
         let from = self.row(data);
         self.put(Instruction::with2(self.machine.load(), value, from))?;
-        let place =
-            |index| MemoryOperand::with_base_index_scale_displ_size(Register::RCX, index, 1, i64::from(offset), 1);
         // A first lane that is off may count from before LDS.
-        let extend = || Instruction::with2(Code::Movsxd_r64_rm32, Register::RAX, Register::EAX);
-        if !self.machine.wide {
-            self.put(Instruction::with2(Code::VEX_Vmovd_rm32_xmm, Register::EAX, low))?;
-            self.put(extend())?;
-            return self.store_near(place(Register::RAX), value);
-        }
-        const DIFFERENT: i32 = 4;
-        let compare = Code::EVEX_Vpcmpd_kr_k1_zmm_zmmm512b32_imm8;
-        let steps = self.constant(self.pool.steps(Size::Word, false));
-        self.put(Instruction::with2(Code::EVEX_Vmovd_rm32_xmm, Register::EAX, low))?;
-        self.put(extend())?;
-        self.put(Instruction::with2(Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32, one, low))?;
-        self.put(Instruction::with3(Code::EVEX_Vpaddd_zmm_k1z_zmm_zmmm512b32, one, one, steps))?;
-        self.put(masked(Instruction::with4(compare, Register::K2, address, one, DIFFERENT), EXEC))?;
-        self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, Register::K2, Register::K2))?;
-        let apart = self.asm.jump(Code::Jne_rel32_64)?;
-        self.store_near(place(Register::RAX), value)?;
+        self.put(Instruction::with2(self.machine.first_word(), Register::EAX, low))?;
+        self.put(Instruction::with2(Code::Movsxd_r64_rm32, Register::RAX, Register::EAX))?;
+        let to = MemoryOperand::with_base_index_scale_displ_size(Register::RCX, Register::RAX, 1, offset.into(), 1);
+        self.store_near(to, value)?;
         let end = self.asm.jump(Code::Jmp_rel32_64)?;
         self.asm.land(apart);
-        self.put(Instruction::with2(Code::VEX_Kmovw_kr_km16, Register::K1, EXEC))?;
-        let scatter = Instruction::with2(Code::EVEX_Vpscatterdd_vm32z_k1_zmm, place(address), value);
-        self.put(masked(scatter, Register::K1))?;
+        // The host takes longer for a scatter.
+        self.lds_lanes(data, offset)?;
         self.asm.land(end);
         Ok(())
     }
 
-    /// A part of a word a lane, one lane after the other: where lanes are at one place, the highest one's stays.
-    fn lds_part(&mut self, data: u16, offset: i32) -> Result<(), TooLarge> {
+    /// A word or a part of one, one lane after the other: where lanes are at one place, the highest one's stays.
+    fn lds_lanes(&mut self, data: u16, offset: i32) -> Result<(), TooLarge> {
         let to = MemoryOperand::with_base_index_scale_displ_size(Register::RCX, Register::R11, 1, offset.into(), 1);
         self.lane_by_lane(self.exec(), |it| {
             let at = it.of_lane(it.store.address, 0);

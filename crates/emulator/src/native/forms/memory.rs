@@ -197,8 +197,8 @@ pub struct Access {
     pub data: u16,
 }
 
-/// The store that an instruction of one micro-op is, if it has a native form. `scatters`: any addresses will do.
-pub fn store(op: &Op, scatters: bool) -> Option<Store> {
+/// The store that an instruction of one micro-op is, if it has a native form.
+pub fn store(op: &Op) -> Option<Store> {
     let encoded = Encoded(op.imm2);
     let is_twice = op.kind == Kind::DS_WORDS_TWICE;
     let is_lds = matches!(op.kind, Kind::DS_WORDS | Kind::DS_WORDS_TWICE | Kind::DS_PARTS);
@@ -213,7 +213,7 @@ pub fn store(op: &Op, scatters: bool) -> Option<Store> {
         NO_BASE => Space::Global { base: None },
         _ => Space::Global { base: Some(base(op, size)?) },
     };
-    if is_temporary(op.src[0]) || words != 1 && (space != Space::Lds || !scatters) {
+    if is_temporary(op.src[0]) || words != 1 && space != Space::Lds {
         return None;
     }
     let mut accesses = Vec::new();
