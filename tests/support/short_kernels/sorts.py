@@ -12,6 +12,7 @@ from . import chased, looked, placed, plain
 from .area import Area
 from .barriers import BARRIER_KINDS, BarrierKernel
 from .generate import KINDS, Kernel
+from .narrow import NarrowKernel
 from .scalars import SCALAR_KINDS
 from .shapes import ShapedKernel
 from .streams import StreamKernel
@@ -79,6 +80,8 @@ SORTS = {
     "long": Sort(ShapedKernel, SCALAR_KINDS, 3, _LONG, (3, 8), NEVER, USUAL, threads=2, mixed=True),
     "streams": Sort(StreamKernel, KINDS, 3, _PLACED, (25, 40), (0.1, 0.5), mixed=True),
     "placed": Sort(Kernel, KINDS, 3, _PLACED, (12, 40), (0.05, 0.5)),
+    "narrow": Sort(NarrowKernel, KINDS, 2, _plain, (25, 40), (0.02, 0.4)),
+    "narrow-placed": Sort(NarrowKernel, KINDS, 2, _PLACED, (12, 40), (0.05, 0.6)),
     # Nothing but stops and what memory and registers hold then is told.
     "looked": Sort(StreamKernel, KINDS, 1, _LOOKED, (5, 20), (0.0, 0.25)),
 }
