@@ -52,6 +52,8 @@ fn decoded(access: u64) -> (Buffer, bool) {
     let size = match byte(16) {
         1 => Size::Byte,
         2 => Size::Half,
+        8 => Size::Pair,
+        16 => Size::Quad,
         _ => Size::Word,
     };
     (Buffer { resource: byte(0), soffset: byte(8), offset: (access >> 32) as u32, size }, byte(24) != 0)

@@ -42,7 +42,7 @@ impl Machine {
         if self.wide { 30 } else { 13 }
     }
 
-    fn either(self, narrow: Code, wide: Code) -> Code {
+    pub fn either(self, narrow: Code, wide: Code) -> Code {
         if self.wide { wide } else { narrow }
     }
 
@@ -99,7 +99,9 @@ impl Machine {
         match size {
             Size::Byte => self.either(Code::VEX_Vpmovzxbd_ymm_xmmm64, Code::EVEX_Vpmovzxbd_zmm_k1z_xmmm128),
             Size::Half => self.either(Code::VEX_Vpmovzxwd_ymm_xmmm128, Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256),
-            Size::Word => self.either(Code::VEX_Vmovups_ymm_ymmm256, Code::EVEX_Vmovups_zmm_k1z_zmmm512),
+            Size::Word | Size::Pair | Size::Quad => {
+                self.either(Code::VEX_Vmovups_ymm_ymmm256, Code::EVEX_Vmovups_zmm_k1z_zmmm512)
+            }
         }
     }
 
@@ -112,7 +114,7 @@ impl Machine {
         match size {
             Size::Byte => Code::EVEX_Vpmovdb_xmmm128_k1z_zmm,
             Size::Half => Code::EVEX_Vpmovdw_ymmm256_k1z_zmm,
-            Size::Word => self.store(),
+            Size::Word | Size::Pair | Size::Quad => self.store(),
         }
     }
 

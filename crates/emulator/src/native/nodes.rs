@@ -145,10 +145,11 @@ pub enum Node {
     },
     /// Another result of a call: its second one, or its third.
     More(Value, u8),
-    /// What of device memory lies so far from an address; of less than a word, with zeros above.
+    /// What of device memory lies so far from an address; of less than a word, with zeros above, of several, this one.
     Global {
         place: Place,
         offset: i32,
+        word: u8,
     },
     /// The same, where it has been found for all lanes: the number is that of a stream's words.
     Streamed(u8),
@@ -203,17 +204,29 @@ pub struct Crossing {
     pub fetches: bool,
 }
 
-/// Bytes that a lane accesses: a word, or less.
+/// Bytes that a lane accesses: a word, or less, or several in a row.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Size {
     Byte = 1,
     Half = 2,
     Word = 4,
+    Pair = 8,
+    Quad = 16,
 }
 
 impl Size {
     pub fn bytes(self) -> i32 {
         self as i32
+    }
+
+    /// Rows of it.
+    pub fn words(self) -> u8 {
+        (self as u8).div_ceil(4)
+    }
+
+    /// Bits of an address that have to be zeros. Several words begin with any word.
+    pub fn lowest(self) -> i32 {
+        self.bytes().min(4) - 1
     }
 }
 

@@ -75,7 +75,7 @@ impl Stream {
         let mut values = addresses.clone();
         let (mut shapes, mut words) = (Vec::new(), Vec::new());
         for (at, node) in graph.nodes.iter().enumerate() {
-            let Node::Global { place, offset } = *node else { continue };
+            let Node::Global { place, offset, .. } = *node else { continue };
             let these = words_of(&addresses, &mut shapes, place, offset);
             let known = words.iter().position(|&other| other == these);
             let number = known.unwrap_or(words.len());

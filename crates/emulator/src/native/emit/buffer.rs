@@ -194,7 +194,7 @@ impl Body<'_> {
             within.are_neighbours(lanes, size)?;
             let apart = match size {
                 Size::Word => Some(within.asm.jump(Code::Jne_rel32_64)?),
-                Size::Half | Size::Byte => {
+                Size::Byte | Size::Half | Size::Pair | Size::Quad => {
                     within.put(Instruction::with_branch(Code::Jne_rel32_64, exit as u64))?;
                     None
                 }

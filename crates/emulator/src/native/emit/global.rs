@@ -4,18 +4,16 @@
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::super::machine::Machine;
-use super::super::nodes::{Base, Node, Offsets, Place, Rest, Size};
+use super::super::nodes::{Base, Node, Offsets, Place, Rest, Size, Value};
 use super::body::Body;
 use super::frame::PLACE;
 use super::lds::{NEIGHBOURS, SAME};
 use super::stretch::{EXPECTED, Stretch};
-use super::{Assembler, EXEC, Jump, Pool, TooLarge, masked};
+use super::{Assembler, EXEC, Jump, Pool, TooLarge, columns, masked};
 use crate::memory::Recent;
 
 /// No lane is on.
 const OFF: i32 = 2;
-/// The first lane's address is this at most, unsigned, so that the last one's does not begin anew.
-const LAST_FIRST: i32 = -64;
 
 /// A function that gives in R11 where the host has the EBP bytes at RAX, or 0. It needs R9.
 pub(super) fn finder(asm: &mut Assembler, write: bool) -> Result<(), TooLarge> {
@@ -120,9 +118,10 @@ impl Look<'_> {
 
     /// The first lane's address, EAX holding its lower half, and the upper halves being the same.
     fn whole(&mut self, high: Result<Register, Base>) -> Result<(), TooLarge> {
+        // The last lane's address must not begin anew.
+        let most = self.size.bytes().max(4) * 16;
         let unsigned = !matches!(high, Err(Base { offsets: Offsets::Signed | Offsets::Units, .. }));
-        let (last, beyond) =
-            if unsigned { (LAST_FIRST, Code::Jae_rel32_64) } else { (i32::MAX - 64, Code::Jg_rel32_64) };
+        let (last, beyond) = if unsigned { (-most, Code::Jae_rel32_64) } else { (i32::MAX - most, Code::Jg_rel32_64) };
         self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, last))?;
         self.put(Instruction::with_branch(beyond, self.exit as u64))?;
         match high {
@@ -200,6 +199,12 @@ impl Body<'_> {
     /// What each lane loads from device memory.
     pub fn global(&mut self, at: usize, place: Place, offset: i32) -> Result<(), TooLarge> {
         let exit = self.plan.exit as u64;
+        let home = self.homes[at];
+        if home.register.is_some() || home.slot.is_some() {
+            // It has come with the words before it.
+            self.graph.nodes[at].sources().for_each(|source| self.used(source));
+            return Ok(());
+        }
         let number = self.plan.places.iter().position(|&other| other == place).ok_or(TooLarge)?;
         let kept = self.plan.frame.places + (PLACE * number) as i64;
         let (stretch, size) = (self.stretch_of(place), place.size);
@@ -211,7 +216,7 @@ impl Body<'_> {
         };
         let exec = (!self.machine.wide && !self.full).then(|| self.exec());
         let passing = [self.passing(0), self.passing(if self.machine.wide { 1 } else { 2 })];
-        let to = self.target(at)?;
+        let to = &*self.targets(at, place.size)?;
         let expected_end = if self.found.contains(&place) {
             self.put(Instruction::with2(Code::Cmp_rm32_imm32, how, EXPECTED))?;
             let unexpected = self.asm.jump(Code::Jne_rel32_64)?;
@@ -245,22 +250,24 @@ impl Body<'_> {
         self.put(Instruction::with_branch(Code::Call_rel32_64, self.plan.finder as u64))?;
         self.put(Instruction::with2(Code::Test_rm64_r64, Register::R11, Register::R11))?;
         self.put(Instruction::with_branch(Code::Je_rel32_64, exit))?;
-        self.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, size.bytes() - 1))?;
+        self.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, size.lowest()))?;
         self.put(Instruction::with_branch(Code::Jne_rel32_64, exit))?;
-        let from = MemoryOperand::with_base(Register::R11);
         self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EBP, size.bytes()))?;
         let same = self.asm.jump(Code::Je_rel32_64)?;
         self.near(size, to, exec)?;
         let near_end = self.asm.jump(Code::Jmp_rel32_64)?;
         self.asm.land(same);
-        self.spread(size, to, from, Register::R9D)?;
+        for (&to, by) in to.iter().zip((0..).step_by(4)) {
+            let from = MemoryOperand::with_base_displ(Register::R11, by);
+            self.spread(size, to, from, Register::R9D)?;
+        }
         let same_end = self.asm.jump(Code::Jmp_rel32_64)?;
         self.asm.land(off);
         let zero = match self.machine.wide {
             true => Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32,
             false => Code::VEX_Vxorps_ymm_ymm_ymmm256,
         };
-        self.put(Instruction::with3(zero, to, to, to))?;
+        to.iter().try_for_each(|&to| self.put(Instruction::with3(zero, to, to, to)))?;
         self.asm.land(expected_end);
         self.asm.land(near_end);
         self.asm.land(same_end);
@@ -272,7 +279,7 @@ impl Body<'_> {
         &mut self,
         stretch: Stretch,
         offset: i32,
-        to: Register,
+        to: &[Register],
         exec: Option<Register>,
     ) -> Result<Jump, TooLarge> {
         stretch.found(self.asm, offset)?;
@@ -280,8 +287,54 @@ impl Body<'_> {
         self.asm.jump(Code::Jmp_rel32_64)
     }
 
+    /// Where what lanes load goes to, a register for each word.
+    fn targets(&mut self, at: usize, size: Size) -> Result<Vec<Register>, TooLarge> {
+        let words = usize::from(size.words());
+        if words == 1 {
+            return Ok(vec![self.target(at)?]);
+        }
+        // The nodes of one load have come one after the other.
+        let node = |number: usize| match self.graph.nodes.get(at + number) {
+            Some(&Node::Global { word, .. }) => usize::from(word) == number && self.plan.live[at + number],
+            _ => false,
+        };
+        if !(0..words).all(node) {
+            return Err(TooLarge);
+        }
+        let mut registers = Vec::new();
+        for number in 0..words {
+            let register = self.free()?;
+            self.pinned.push(register);
+            self.hold(Value((at + number) as u32), register);
+            registers.push(self.machine.vector(register));
+        }
+        self.graph.nodes[at].sources().for_each(|source| self.used(source));
+        Ok(registers)
+    }
+
+    /// Several words of each lane that R11 leads to.
+    fn near_several(&mut self, to: &[Register]) -> Result<(), TooLarge> {
+        for (&to, by) in to.iter().zip((0..).step_by(self.machine.bytes() as usize)) {
+            let from = MemoryOperand::with_base_displ(Register::R11, by);
+            self.put(Instruction::with2(self.machine.load(), to, from))?;
+        }
+        let (machine, one) = (self.machine, self.passing(0));
+        match *to {
+            [a, b] => {
+                columns::deal_pairs(self.asm, machine, [a, b], one)?;
+                columns::part(self.asm, machine, [a, b], one)
+            }
+            [a, b, c, d] => {
+                columns::deal(self.asm, machine, [a, b, c, d], one)?;
+                columns::turn(self.asm, machine, [a, b, c, d], one)
+            }
+            _ => Err(TooLarge),
+        }
+    }
+
     /// What R11 leads to, of lanes that are on. (There is something for the others, too.)
-    fn near(&mut self, size: Size, to: Register, exec: Option<Register>) -> Result<(), TooLarge> {
+    fn near(&mut self, size: Size, to: &[Register], exec: Option<Register>) -> Result<(), TooLarge> {
+        let [to] = *to else { return self.near_several(to) };
         let (from, load) = (MemoryOperand::with_base(Register::R11), self.machine.load_of(size));
         match exec {
             _ if self.machine.wide => {
@@ -307,7 +360,9 @@ impl Body<'_> {
         by: Register,
     ) -> Result<(), TooLarge> {
         let load = match size {
-            Size::Word => return self.put(Instruction::with2(self.machine.broadcast(), to, from)),
+            Size::Word | Size::Pair | Size::Quad => {
+                return self.put(Instruction::with2(self.machine.broadcast(), to, from));
+            }
             Size::Half => Code::Movzx_r32_rm16,
             Size::Byte => Code::Movzx_r32_rm8,
         };
@@ -324,7 +379,7 @@ impl Body<'_> {
     fn stretch_of(&self, place: Place) -> Stretch {
         let number = self.plan.places.iter().position(|&other| other == place).unwrap_or(0);
         let offset = |node: &Node| match *node {
-            Node::Global { place: at, offset } if at == place => Some(offset),
+            Node::Global { place: at, offset, .. } if at == place => Some(offset),
             _ => None,
         };
         let kept = self.plan.frame.places + (PLACE * number + 16) as i64;

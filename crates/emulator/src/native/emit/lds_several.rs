@@ -5,6 +5,7 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::super::nodes::{Address, Node, Size, Value};
 use super::body::Body;
+use super::columns::{part, turn};
 use super::lds::APART;
 use super::{EXEC, TooLarge};
 
@@ -83,54 +84,33 @@ impl Body<'_> {
 
     /// A register each for first words and for second ones.
     fn pairs(&mut self, [first, second]: [Register; 2], kept: i64, offset: u32) -> Result<(), TooLarge> {
-        let (passing, shuffle) = (self.passing(0), Code::EVEX_Vshufps_zmm_k1z_zmm_zmmm512b32_imm8);
+        let passing = self.passing(0);
         // Of each four lanes the first two go to one register, the others to another one.
         for pair in 0..LANES / 2 {
-            let (to, part) = ([first, second][pair % 2], pair / 2);
-            let both = self.machine.low(if part == 0 { to } else { passing });
+            let (to, piece) = ([first, second][pair % 2], pair / 2);
+            let both = self.machine.low(if piece == 0 { to } else { passing });
             let from = self.of_lane(2 * pair, kept, offset)?;
             self.put(Instruction::with2(Code::EVEX_Vmovsd_xmm_k1z_m64, both, from))?;
             let from = self.of_lane(2 * pair + 1, kept, offset)?;
             self.put(Instruction::with3(Code::EVEX_Vmovhps_xmm_xmm_m64, both, both, from))?;
-            if part != 0 {
-                self.insert(to, part, both)?;
+            if piece != 0 {
+                self.insert(to, piece, both)?;
             }
         }
-        const EVEN: i32 = 0b10_00_10_00;
-        const ODD: i32 = 0b11_01_11_01;
-        self.put(Instruction::with4(shuffle, passing, first, second, EVEN))?;
-        self.put(Instruction::with4(shuffle, second, first, second, ODD))?;
-        self.put(Instruction::with2(self.machine.load(), first, passing))
+        part(self.asm, self.machine, [first, second], passing)
     }
 
     /// A register each for four words.
     fn quads(&mut self, [a, b, c, d]: [Register; 4], kept: i64, offset: u32) -> Result<(), TooLarge> {
         // The first of each four lanes to the first register, and so on.
         for lane in 0..LANES {
-            let (to, part) = ([a, b, c, d][lane % PART], lane / PART);
+            let (to, piece) = ([a, b, c, d][lane % PART], lane / PART);
             let from = self.of_lane(lane, kept, offset)?;
-            match part {
+            match piece {
                 0 => self.put(Instruction::with2(Code::EVEX_Vmovups_xmm_k1z_xmmm128, self.machine.low(to), from))?,
-                _ => self.insert(to, part, from)?,
+                _ => self.insert(to, piece, from)?,
             }
         }
-        // Rows become columns.
-        let one = self.passing(0);
-        let (low, high) = (Code::EVEX_Vunpcklps_zmm_k1z_zmm_zmmm512b32, Code::EVEX_Vunpckhps_zmm_k1z_zmm_zmmm512b32);
-        let (lows, highs) = (Code::EVEX_Vunpcklpd_zmm_k1z_zmm_zmmm512b64, Code::EVEX_Vunpckhpd_zmm_k1z_zmm_zmmm512b64);
-        for (code, to, first, second) in [
-            (low, one, a, b),
-            (high, b, a, b),
-            (low, a, c, d),
-            (high, d, c, d),
-            // Words 0 and 1 of all lanes are in `one` and `a`, words 2 and 3 in `b` and `d`.
-            (lows, c, b, d),
-            (highs, d, b, d),
-            (highs, b, one, a),
-            (lows, a, one, a),
-        ] {
-            self.put(Instruction::with3(code, to, first, second))?;
-        }
-        Ok(())
+        turn(self.asm, self.machine, [a, b, c, d], self.passing(0))
     }
 }

@@ -23,6 +23,7 @@ mod branch;
 mod buffer;
 mod buffer_store;
 mod call;
+mod columns;
 mod convert;
 mod crossing;
 mod frame;

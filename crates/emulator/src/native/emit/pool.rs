@@ -28,6 +28,8 @@ pub struct Pool {
     lanes: usize,
     halves: usize,
     words_apart: usize,
+    pairs: usize,
+    quads: usize,
 }
 
 impl Pool {
@@ -60,7 +62,9 @@ impl Pool {
         // Which bit of a piece of a mask is a lane's, and neighbours.
         pool.bits = pool.words.len();
         pool.words.extend((0..8).map(|lane| 1u32 << lane));
-        for (at, unit) in [(&mut pool.lanes, 1), (&mut pool.halves, 2), (&mut pool.words_apart, 4)] {
+        let [lanes, halves, words, pairs, quads] =
+            [&mut pool.lanes, &mut pool.halves, &mut pool.words_apart, &mut pool.pairs, &mut pool.quads];
+        for (at, unit) in [(lanes, 1), (halves, 2), (words, 4), (pairs, 8), (quads, 16)] {
             *at = pool.words.len();
             pool.words.extend((0..machine.lanes()).map(|lane| unit * lane));
         }
@@ -76,6 +80,8 @@ impl Pool {
             Size::Byte => self.lanes,
             Size::Half => self.halves,
             Size::Word => self.words_apart,
+            Size::Pair => self.pairs,
+            Size::Quad => self.quads,
         }
     }
 

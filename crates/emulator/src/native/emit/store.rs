@@ -7,7 +7,7 @@ use super::super::machine::Machine;
 use super::super::nodes::{Base, Binary, Offsets, Size};
 use super::global::Look;
 use super::stretch::Stretch;
-use super::{Assembler, EXEC, Frame, Jump, Pool, TooLarge, masked};
+use super::{Assembler, EXEC, Frame, Jump, Pool, TooLarge, columns, masked};
 use crate::registers::scalar;
 
 /// Vector registers: addresses, data, three to work with, and (narrow) the lanes that are on.
@@ -16,6 +16,8 @@ pub(super) const DATA: usize = 1;
 pub(super) const ONE: usize = 2;
 pub(super) const OTHER: usize = 3;
 const LIMIT: usize = 4;
+/// Four of several words.
+const FIRST_OF_SEVERAL: usize = 6;
 pub(super) const ON: usize = 5;
 
 pub(super) struct Emitter<'a> {
@@ -114,7 +116,7 @@ impl Emitter<'_> {
                 self.frame.begin(self.asm)?;
                 let (data, offset) = (access.data + word, access.offset + 4 * i32::from(word));
                 match store.size {
-                    Size::Word => self.each(|it| it.lds_word(data, offset), |_| Ok(()))?,
+                    Size::Word | Size::Pair | Size::Quad => self.each(|it| it.lds_word(data, offset), |_| Ok(()))?,
                     Size::Half | Size::Byte => self.each(|it| it.lds_lanes(data, offset), |_| Ok(()))?,
                 }
             }
@@ -225,7 +227,7 @@ impl Emitter<'_> {
         let (load, store, by) = match self.store.size {
             Size::Byte => (Code::Movzx_r32_rm8, Code::Mov_rm8_r8, Register::BPL),
             Size::Half => (Code::Movzx_r32_rm16, Code::Mov_rm16_r16, Register::BP),
-            Size::Word => (Code::Mov_r32_rm32, Code::Mov_rm32_r32, Register::EBP),
+            Size::Word | Size::Pair | Size::Quad => (Code::Mov_r32_rm32, Code::Mov_rm32_r32, Register::EBP),
         };
         self.put(Instruction::with2(load, Register::EBP, from))?;
         self.put(Instruction::with2(store, to, by))
@@ -303,6 +305,9 @@ impl Emitter<'_> {
                 it.put(Instruction::with2(it.machine.load(), value, from))?;
                 return it.store_near(to, value);
             }
+            if size.words() > 1 {
+                return it.several(access.data, size);
+            }
             if it.machine.wide {
                 it.load_data(access.data)?;
                 return it.put(masked(Instruction::with2(it.machine.store_of(size), to, value), EXEC));
@@ -313,6 +318,65 @@ impl Emitter<'_> {
             })
         };
         self.each(word, next)
+    }
+
+    /// Stores several words of each lane behind R11.
+    fn several(&mut self, data: u16, size: Size) -> Result<(), TooLarge> {
+        let registers: Vec<Register> = (0..usize::from(size.words())).map(|n| self.v(FIRST_OF_SEVERAL + n)).collect();
+        for (&register, row) in registers.iter().zip(data..) {
+            let from = self.row(row);
+            self.put(Instruction::with2(self.machine.load(), register, from))?;
+        }
+        let (machine, one) = (self.machine, self.v(ONE));
+        match registers[..] {
+            [a, b] => {
+                columns::join(self.asm, machine, [a, b], one)?;
+                columns::collect_pairs(self.asm, machine, [a, b], one)?;
+            }
+            [a, b, c, d] => {
+                columns::turn(self.asm, machine, [a, b, c, d], one)?;
+                columns::collect(self.asm, machine, [a, b, c, d], one)?;
+            }
+            _ => return Err(TooLarge),
+        }
+        let all_on = match self.exec() {
+            _ if machine.wide => {
+                self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, EXEC, EXEC))?;
+                Some(self.asm.jump(Code::Jae_rel32_64)?)
+            }
+            Some(on) => {
+                self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, on))?;
+                self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, 0xff))?;
+                Some(self.asm.jump(Code::Jne_rel32_64)?)
+            }
+            None => None,
+        };
+        let places = |base: Register, at: i64| {
+            let step = machine.bytes() as usize;
+            (at..).step_by(step).map(move |by| MemoryOperand::with_base_displ(base, by))
+        };
+        for (&register, to) in registers.iter().zip(places(Register::R11, 0)) {
+            self.put(Instruction::with2(machine.store(), to, register))?;
+        }
+        let Some(some_off) = all_on else { return Ok(()) };
+        let end = self.asm.jump(Code::Jmp_rel32_64)?;
+        self.asm.land(some_off);
+        let kept = self.frame.calls;
+        for (&register, to) in registers.iter().zip(places(Register::RSP, kept)) {
+            self.put(Instruction::with2(machine.store(), to, register))?;
+        }
+        let (load, store, by) = match size {
+            Size::Pair => (Code::Mov_r64_rm64, Code::Mov_rm64_r64, Register::RBP),
+            _ => (Code::VEX_Vmovups_xmm_xmmm128, Code::VEX_Vmovups_xmmm128_xmm, machine.low(one)),
+        };
+        self.lane_by_lane(self.exec(), |it| {
+            it.put(Instruction::with2(Code::Shl_rm32_imm8, Register::R9D, size.bytes().trailing_zeros() as i32))?;
+            let from = MemoryOperand::with_base_index_scale_displ_size(Register::RSP, Register::R9, 1, kept, 8);
+            it.put(Instruction::with2(load, by, from))?;
+            it.put(Instruction::with2(store, MemoryOperand::with_base_index(Register::R11, Register::R9), by))
+        })?;
+        self.asm.land(end);
+        Ok(())
     }
 
     /// Keeps where the lanes' words go, or leaves if they are not neighbours that may be written.
@@ -351,7 +415,7 @@ impl Emitter<'_> {
         self.put(Instruction::with_branch(Code::Call_rel32_64, self.finder as u64))?;
         self.put(Instruction::with2(Code::Test_rm64_r64, Register::R11, Register::R11))?;
         self.put(Instruction::with_branch(Code::Je_rel32_64, exit))?;
-        self.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, size.bytes() - 1))?;
+        self.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, size.lowest()))?;
         self.put(Instruction::with_branch(Code::Jne_rel32_64, exit))?;
         self.asm.land(expected);
         self.put(Instruction::with2(Code::Mov_rm64_r64, MemoryOperand::with_base(Register::R12), Register::R11))

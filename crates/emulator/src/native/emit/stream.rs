@@ -279,7 +279,7 @@ impl Look<'_> {
             self.asm.put(Instruction::with2(machine.first_word(), Register::EAX, machine.low(high)))?;
             self.asm.put(Instruction::with2(Code::Mov_rm32_r32, kept.high(), Register::EAX))?;
         }
-        let (last, beyond) = limit(machine, shape.offsets);
+        let (last, beyond) = limit(machine, shape.offsets, Size::Word);
         self.asm.put(Instruction::with2(machine.first_word(), Register::EAX, machine.low(low)))?;
         self.asm.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, last))?;
         unless(self.asm, self.not, beyond)?;

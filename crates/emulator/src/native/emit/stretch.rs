@@ -83,8 +83,8 @@ impl Stretch {
 
 /// What a wave's first lane's address, or offset, is at most, so that those of the others neither begin anew nor become
 /// negative; and the jump that is taken if it is more.
-pub(super) fn limit(machine: Machine, offsets: Offsets) -> (i32, Code) {
-    let most = VECTORS as i32 * machine.bytes();
+pub(super) fn limit(machine: Machine, offsets: Offsets, size: Size) -> (i32, Code) {
+    let most = VECTORS as i32 * machine.bytes() * i32::from(size.words());
     match offsets {
         Offsets::Unsigned => (-most, Code::Jae_rel32_64),
         Offsets::Signed | Offsets::Units => (i32::MAX - most, Code::Jg_rel32_64),
@@ -189,7 +189,7 @@ impl Look<'_> {
         here: usize,
     ) -> Result<(), TooLarge> {
         let offsets = high.err().map_or(Offsets::Unsigned, |base| base.offsets);
-        let (last, beyond) = limit(self.machine, offsets);
+        let (last, beyond) = limit(self.machine, offsets, it.size);
         let first_word = self.machine.first_word();
         let mut not = Vec::new();
         // What vectors before this one have found counts no more: where there is no room, only a part of it is written anew.
@@ -214,7 +214,7 @@ impl Look<'_> {
         self.put(Instruction::with_branch(Code::Call_rel32_64, finder as u64))?;
         self.put(Instruction::with2(Code::Test_rm64_r64, Register::R11, Register::R11))?;
         not.push(self.asm.jump(Code::Je_rel32_64)?);
-        self.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, it.size.bytes() - 1))?;
+        self.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, it.size.lowest()))?;
         not.push(self.asm.jump(Code::Jne_rel32_64)?);
         self.put(Instruction::with2(Code::Mov_rm64_r64, it.host(), Register::R11))?;
         self.put(Instruction::with2(Code::Mov_rm32_imm32, it.is_known(), 1))?;

@@ -37,7 +37,7 @@ impl Form<'_> {
     /// A load of a byte or a half from LDS.
     pub(super) fn lds_part(&mut self) -> Result<(), Foreign> {
         let Action::Load(transfer) = Encoded(self.op.imm2).action() else { return Err(Foreign) };
-        let (offset, size) = (self.op.imm as u32, size_of(transfer));
+        let (offset, size) = (self.op.imm as u32, size_of(transfer, 1).ok_or(Foreign)?);
         if offset > MOST_OFFSET {
             return Err(Foreign);
         }
@@ -81,10 +81,7 @@ impl Form<'_> {
         let encoded = Encoded(self.op.imm2);
         let offset = i32::try_from(self.op.imm as i64).map_err(|_| Foreign)?;
         let Action::Load(transfer) = encoded.action() else { return Err(Foreign) };
-        if encoded.words() != 1 {
-            return Err(Foreign);
-        }
-        let size = size_of(transfer);
+        let size = size_of(transfer, encoded.words()).ok_or(Foreign)?;
         let low = self.source(0);
         let rest = if self.op.ssrc == NO_BASE {
             Rest::High(self.row(self.op.src[0] + 1))
@@ -96,9 +93,13 @@ impl Form<'_> {
             }
             Rest::Base(base)
         };
-        let loaded = self.graph.node(Node::Global { place: Place { low, rest, size }, offset });
-        let value = self.merged(transfer, loaded);
-        self.result(value)
+        let place = Place { low, rest, size };
+        let words = (0..size.words()).map(|word| self.graph.node(Node::Global { place, offset, word }));
+        for (loaded, dst) in words.collect::<Vec<Value>>().into_iter().zip(self.op.dst..) {
+            let value = self.merged(transfer, loaded);
+            self.graph.rows.insert(dst, value);
+        }
+        Ok(())
     }
 }
 
@@ -125,21 +126,24 @@ impl Form<'_> {
 
 /// What an instruction accesses of a buffer.
 fn buffer(op: &Op, transfer: Transfer) -> Option<Buffer> {
-    let (size, words, resource) = (size_of(transfer), Encoded(op.imm2).words(), op.sdst);
+    let (size, resource) = (size_of(transfer, Encoded(op.imm2).words())?, op.sdst);
     let (soffset, offset) = (u8::try_from(op.src[2]).ok()?, u32::try_from(op.imm).ok()?);
     let is_constant = inline_constant32(soffset).is_some();
     let is_possible = resource <= LAST_LOADED - 3 && (soffset <= LAST_LOADED || is_constant) && offset < 1 << 24;
     let is_aligned = offset.is_multiple_of(size as u32);
-    (is_possible && is_aligned && words == 1).then_some(Buffer { resource, soffset, offset, size })
+    (is_possible && is_aligned && size.words() == 1).then_some(Buffer { resource, soffset, offset, size })
 }
 
-/// What a lane accesses; of several words, one of them.
-fn size_of(transfer: Transfer) -> Size {
-    match transfer.bytes(1) {
+/// What a lane accesses, if there is a size for it.
+fn size_of(transfer: Transfer, words: u8) -> Option<Size> {
+    Some(match transfer.bytes(words) {
         1 => Size::Byte,
         2 => Size::Half,
-        _ => Size::Word,
-    }
+        4 => Size::Word,
+        8 => Size::Pair,
+        16 => Size::Quad,
+        _ => return None,
+    })
 }
 
 /// The scalar base of an access.
@@ -206,14 +210,16 @@ pub fn store(op: &Op) -> Option<Store> {
         return None;
     }
     let Action::Store(transfer) = encoded.action() else { return None };
-    let (words, size) = (u16::from(encoded.words()), size_of(transfer));
+    let words = u16::from(encoded.words());
+    // What a lane has in LDS is stored word by word.
+    let size = if is_lds { size_of(transfer, 1)? } else { size_of(transfer, encoded.words())? };
     let space = match op.ssrc {
         _ if is_lds => Space::Lds,
         _ if op.kind == Kind::BUFFER => Space::Buffer(buffer(op, transfer)?),
         NO_BASE => Space::Global { base: None },
         _ => Space::Global { base: Some(base(op, size)?) },
     };
-    if is_temporary(op.src[0]) || words != 1 && space != Space::Lds {
+    if is_temporary(op.src[0]) {
         return None;
     }
     let mut accesses = Vec::new();

@@ -21,12 +21,18 @@ use crate::registers::Row;
 use crate::valu;
 
 /// What lanes access in this test, and its bytes.
-const TRANSFERS: [(Transfer, u32); 4] =
-    [(Transfer::Words, 4), (Transfer::U16, 2), (Transfer::B16Hi, 2), (Transfer::U8, 1)];
+const TRANSFERS: [(Transfer, u8, u32); 6] = [
+    (Transfer::Words, 1, 4),
+    (Transfer::Words, 2, 8),
+    (Transfer::Words, 4, 16),
+    (Transfer::U16, 1, 2),
+    (Transfer::B16Hi, 1, 2),
+    (Transfer::U8, 1, 1),
+];
 
 #[test]
 fn regular_accesses_are_done_without_the_interpreter() {
-    for ((machine, wave64), (transfer, size)) in machines()
+    for ((machine, wave64), (transfer, words, size)) in machines()
         .iter()
         .flat_map(|&machine| [(machine, true), (machine, false)])
         .flat_map(|machine| TRANSFERS.map(|transfer| (machine, transfer)))
@@ -38,16 +44,16 @@ fn regular_accesses_are_done_without_the_interpreter() {
             (false, _) => (ds::single as _, Kind::DS_PARTS),
         };
         let access = |global: bool, action, address, row, inst| {
-            let ((run, kind), imm2) = (select(global), Encoded::new(action, 1).0);
+            let ((run, kind), imm2) = (select(global), Encoded::new(action, words).0);
             let imm = if global { 64 } else { 32 };
             Op { run, kind, dst: row, src: [address, row, 1], ssrc: NO_BASE, imm, imm2, inst, ..Op::NOTHING }
         };
         let (load, store) = (Action::Load(transfer), Action::Store(transfer));
         let ops = [
             access(true, load, 24, 1, 0),
-            access(false, load, 20, 2, 1),
+            access(false, load, 20, 5, 1),
             access(false, store, 20, 1, 2),
-            access(true, store, 24, 2, 3),
+            access(true, store, 24, 5, 3),
         ];
         let native = native_on(machine, &ops, wave64, Mode(HOST), false).expect("a run of four");
         assert_eq!(native.ops.len(), 1);
@@ -63,8 +69,8 @@ fn regular_accesses_are_done_without_the_interpreter() {
             let [ours, theirs] = &mut waves;
             run(ours, &native.ops);
             run(theirs, &ops);
-            assert!(held(ours) == held(theirs) && ours.row(1).0 == theirs.row(1).0 && ours.row(2).0 == theirs.row(2).0);
-            assert_eq!(ours.finished, 1, "{machine:?} wave64 {wave64} {transfer:?} exec {exec:#x}");
+            assert!(held(ours) == held(theirs) && (1..9).all(|row| ours.row(row).0 == theirs.row(row).0));
+            assert_eq!(ours.finished, 1, "{machine:?} wave64 {wave64} {transfer:?} {words} exec {exec:#x}");
         }
     }
 }

@@ -70,7 +70,7 @@ pub fn wave(seed: u64, wave64: bool, exec: u64, mode: u32, rare: usize) -> Wave 
         w.s[usize::from(code)] = random.below(900) as u32;
     }
     for (row, is_pair) in PLACES.map(|row| (row, true)).into_iter().chain(OFFSETS.map(|row| (row, false))) {
-        let (place, first, how) = (random.of(&places), 4 * random.below(400) as u64, random.below(8));
+        let (place, first, how) = (random.of(&places), 4 * random.below(400) as u64, random.below(10));
         let offsets: [u64; 64] = std::array::from_fn(|lane| match how {
             0 => first,
             1 | 2 => first + 4 * lane as u64,
@@ -78,6 +78,8 @@ pub fn wave(seed: u64, wave64: bool, exec: u64, mode: u32, rare: usize) -> Wave 
             4 => 4 * random.below(1000) as u64,
             5 => first + 2 * lane as u64,
             6 => first + lane as u64,
+            7 => first + 8 * lane as u64,
+            8 => first + 16 * lane as u64,
             _ => first + 4 * lane as u64 + u64::from(lane == 37) * 8,
         });
         let addresses = offsets.map(|offset| place + 1024 + offset);
