@@ -13,27 +13,31 @@ pub struct Found {
     host: u64,
     /// Lesser offsets are inside the buffer; others load zeros, and store nothing.
     inside: u32,
+    /// With lesser ones the first of several words is inside.
+    begins: u32,
     /// Lesser offsets lead to memory. Each is less than 2^31.
     there: u32,
 }
 
 impl Found {
     pub const INSIDE: i64 = std::mem::offset_of!(Found, inside) as i64;
+    pub const BEGINS: i64 = std::mem::offset_of!(Found, begins) as i64;
     pub const THERE: i64 = std::mem::offset_of!(Found, there) as i64;
 
     /// `None`: what the interpreter does is right.
     fn of(w: &mut Wave, at: Buffer, write: bool) -> Option<Found> {
         let (start, bytes) = plain(w, at.resource, w.s[usize::from(at.soffset)])?;
-        let size = at.size as u64;
-        // Of so many first bytes one may be the first of an access.
-        let firsts = |bytes: u64| (bytes + 1).saturating_sub(size);
-        let inside = firsts(bytes).saturating_sub(at.offset.into());
+        // Of so many first bytes one may be the first of as large an access.
+        let firsts = |bytes: u64, size: u64| (bytes + 1).saturating_sub(size);
+        let inside = |size: u64| u32::try_from(firsts(bytes, size).saturating_sub(at.offset.into())).ok();
         let (host, own, len) = w.memory.room(&mut w.recent, start.wrapping_add(at.offset.into()), write)?;
-        if !(host.addr() as u64).is_multiple_of(size) {
+        if host.addr() & at.size.lowest() as usize != 0 {
             return None;
         }
-        let there = own.min(firsts(len)).min(1 << 31);
-        Some(Found { host: host.addr() as u64, inside: u32::try_from(inside).ok()?, there: there as u32 })
+        let size = at.size as u64;
+        let there = own.min(firsts(len, size)).min(1 << 31);
+        let (inside, begins) = (inside(size)?, inside(size.min(4))?);
+        Some(Found { host: host.addr() as u64, inside, begins, there: there as u32 })
     }
 }
 
@@ -82,7 +86,7 @@ mod tests {
 
     #[test]
     fn an_access_is_the_same_behind_its_encoding() {
-        for (size, write) in [(Size::Byte, false), (Size::Half, true), (Size::Word, true)] {
+        for (size, write) in [(Size::Byte, false), (Size::Half, true), (Size::Word, true), (Size::Quad, false)] {
             let at = Buffer { resource: 120, soffset: 248, offset: 0xff_ffff, size };
             assert_eq!(decoded(encoded(at, write)), (at, write));
         }

@@ -153,11 +153,12 @@ pub enum Node {
     },
     /// The same, where it has been found for all lanes: the number is that of a stream's words.
     Streamed(u8),
-    /// What each lane loads from a buffer; of less than a word, with zeros above.
+    /// What each lane loads from a buffer; of less than a word, with zeros above, of several, this one.
     Buffer {
         at: Buffer,
         /// Lanes' offsets.
         offsets: Value,
+        word: u8,
     },
 }
 

@@ -8,7 +8,7 @@ use super::super::nodes::{Buffer, Size, Value};
 use super::body::Body;
 use super::call::KEPT;
 use super::frame::{Frame, PLACE};
-use super::{Assembler, EXEC, Pool, TooLarge, masked};
+use super::{Assembler, EXEC, Pool, TooLarge, lanes, masked};
 use crate::wave::Wave;
 
 /// Wide vectors: lanes that access something.
@@ -93,6 +93,34 @@ impl Within<'_> {
         self.put(Instruction::with3(Code::VEX_Vpandn_ymm_ymm_ymmm256, one, one, on))
     }
 
+    /// Leaves if some words of a lane are inside, and others are not.
+    pub fn whole(&mut self, offsets: Register, size: Size, exit: usize) -> Result<(), TooLarge> {
+        const BELOW: i32 = 1;
+        if size.words() == 1 {
+            return Ok(());
+        }
+        let ([one, other], bound) = (self.passing, self.kept.at(Found::BEGINS));
+        self.put(Instruction::with2(self.machine.broadcast(), other, bound))?;
+        if self.machine.wide {
+            let compare = Code::EVEX_Vpcmpud_kr_k1_zmm_zmmm512b32_imm8;
+            self.put(masked(Instruction::with4(compare, Register::K2, offsets, other, BELOW), EXEC))?;
+            self.put(Instruction::with3(Code::VEX_Kxorw_kr_kr_kr, Register::K2, Register::K2, INSIDE))?;
+            self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, Register::K2, Register::K2))?;
+            return self.put(Instruction::with_branch(Code::Jne_rel32_64, exit as u64));
+        }
+        // Those that do not begin inside, and those that are not inside, among the lanes that are on.
+        self.not_below(other, offsets, other)?;
+        self.put(Instruction::with3(Code::VEX_Vpor_ymm_ymm_ymmm256, other, other, one))?;
+        self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, other))?;
+        self.put(Instruction::with2(Code::Xor_rm32_imm32, Register::EAX, 0xff))?;
+        if let Some(exec) = self.exec {
+            self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::R9D, exec))?;
+            self.put(Instruction::with2(Code::And_r32_rm32, Register::EAX, Register::R9D))?;
+        }
+        self.put(Instruction::with2(Code::Test_rm32_r32, Register::EAX, Register::EAX))?;
+        self.put(Instruction::with_branch(Code::Jne_rel32_64, exit as u64))
+    }
+
     /// Leaves if one of those leads to no memory, or to something else than what it accesses.
     pub fn look(&mut self, offsets: Register, size: Size, exit: usize) -> Result<(), TooLarge> {
         const NOT_BELOW: i32 = 5;
@@ -106,7 +134,7 @@ impl Within<'_> {
             if size == Size::Byte {
                 return Ok(());
             }
-            let lowest = self.pool.place(size as u32 - 1)? as i64 * 4;
+            let lowest = self.pool.place(size.lowest() as u32)? as i64 * 4;
             let lowest = MemoryOperand::with_base_displ(Register::RIP, lowest);
             let test = Code::EVEX_Vptestmd_kr_k1_zmm_zmmm512b32;
             self.put(Instruction::with2(self.machine.broadcast(), one, lowest))?;
@@ -124,7 +152,7 @@ impl Within<'_> {
         }
         // What is left of an offset's lowest bits is not zero.
         self.put(Instruction::with3(and, other, offsets, one))?;
-        let by = 32 - size.bytes().trailing_zeros() as i32;
+        let by = 32 - size.bytes().min(4).trailing_zeros() as i32;
         self.put(Instruction::with3(Code::VEX_Vpslld_ymm_ymm_imm8, other, other, by))?;
         self.leave_if_any(other, exit)
     }
@@ -171,7 +199,16 @@ impl Body<'_> {
 
     /// What each lane loads from a buffer.
     pub fn buffer(&mut self, at: usize, buffer: Buffer, offsets: Value) -> Result<(), TooLarge> {
+        let home = self.homes[at];
+        if home.register.is_some() || home.slot.is_some() {
+            // It has come with the words before it.
+            self.used(offsets);
+            return Ok(());
+        }
         let (lanes, size, kept) = (self.vector(offsets)?, buffer.size, self.kept_of(buffer));
+        if size.words() > 1 {
+            return self.several_of_buffer(at, buffer, (offsets, lanes));
+        }
         // A gather must not write what it has its offsets in.
         let register = self.free()?;
         let to = self.machine.vector(register);
@@ -194,7 +231,7 @@ impl Body<'_> {
             within.are_neighbours(lanes, size)?;
             let apart = match size {
                 Size::Word => Some(within.asm.jump(Code::Jne_rel32_64)?),
-                Size::Byte | Size::Half | Size::Pair | Size::Quad => {
+                _ => {
                     within.put(Instruction::with_branch(Code::Jne_rel32_64, exit as u64))?;
                     None
                 }
@@ -211,6 +248,73 @@ impl Body<'_> {
         }
         self.used(offsets);
         self.hold(Value(at as u32), register);
+        Ok(())
+    }
+    /// The same of several words. What lanes that are not neighbours have is put on the stack as if they were.
+    fn several_of_buffer(
+        &mut self,
+        at: usize,
+        buffer: Buffer,
+        (offsets, lanes): (Value, Register),
+    ) -> Result<(), TooLarge> {
+        let (size, kept) = (buffer.size, self.kept_of(buffer));
+        let exec = (!self.machine.wide && !self.full).then(|| self.exec());
+        let passing = [self.passing(0), self.passing(if self.machine.wide { 1 } else { 2 })];
+        let (machine, pool, exit, frame) = (self.machine, self.plan.pool, self.plan.exit, self.plan.frame);
+        let mut within = Within { asm: self.asm, machine, pool, exec, passing, kept };
+        within.inside(lanes)?;
+        within.whole(lanes, size, exit)?;
+        within.look(lanes, size, exit)?;
+        let to = self.targets(at, size)?;
+        let stack = |by: i64| MemoryOperand::with_base_displ(Register::RSP, frame.calls + by);
+        let step = i64::from(machine.bytes());
+        let mut near_end = None;
+        if machine.wide {
+            self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, INSIDE, INSIDE))?;
+            let some = self.asm.jump(Code::Jae_rel32_64)?;
+            let mut within = Within { asm: self.asm, machine, pool, exec, passing, kept };
+            within.are_neighbours(lanes, size)?;
+            let apart = self.asm.jump(Code::Jne_rel32_64)?;
+            self.put(Instruction::with2(Code::Mov_r64_rm64, Register::R11, kept.host()))?;
+            self.put(Instruction::with2(Code::Add_r64_rm64, Register::R11, Register::R9))?;
+            self.near_several(&to, Register::R11, 0)?;
+            near_end = Some(self.asm.jump(Code::Jmp_rel32_64)?);
+            self.asm.land(some);
+            self.asm.land(apart);
+        }
+        // Offsets come behind what lanes load.
+        let offsets_at = frame.calls + step * i64::from(size.words());
+        self.put(Instruction::with2(machine.store(), stack(offsets_at - frame.calls), lanes))?;
+        self.put(match machine.wide {
+            true => Instruction::with2(Code::VEX_Kmovw_r32_kr, Register::EAX, INSIDE),
+            false => Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, passing[0]),
+        })?;
+        let (zero, one) = (passing[1], passing[0]);
+        let clear = match machine.wide {
+            true => Code::EVEX_Vpxord_zmm_k1z_zmm_zmmm512b32,
+            false => Code::VEX_Vxorps_ymm_ymm_ymmm256,
+        };
+        self.put(Instruction::with3(clear, zero, zero, zero))?;
+        for word in 0..i64::from(size.words()) {
+            self.put(Instruction::with2(machine.store(), stack(step * word), zero))?;
+        }
+        self.put(Instruction::with2(Code::Mov_r64_rm64, Register::RBP, kept.host()))?;
+        let with_lane = |base: Register, index: Register, scale: u32, by: i64| {
+            MemoryOperand::with_base_index_scale_displ_size(base, index, scale, by, 8)
+        };
+        lanes::each(self.asm, |asm| {
+            let offset = with_lane(Register::RSP, Register::R9, 4, offsets_at);
+            asm.put(Instruction::with2(Code::Mov_r32_rm32, Register::R11D, offset))?;
+            asm.put(Instruction::with2(Code::Shl_rm32_imm8, Register::R9D, size.bytes().trailing_zeros() as i32))?;
+            let places = (
+                with_lane(Register::RSP, Register::R9, 1, frame.calls),
+                MemoryOperand::with_base_index(Register::RBP, Register::R11),
+            );
+            lanes::copy(asm, machine, size, places, one)
+        })?;
+        self.near_several(&to, Register::RSP, frame.calls)?;
+        near_end.into_iter().for_each(|end| self.asm.land(end));
+        self.used(offsets);
         Ok(())
     }
 }

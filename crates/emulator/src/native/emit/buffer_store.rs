@@ -2,7 +2,7 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
-use super::super::nodes::Buffer;
+use super::super::nodes::{Buffer, Size};
 use super::buffer::{INSIDE, Kept, Within};
 use super::store::{ADDRESS, DATA, Emitter, ONE, OTHER};
 use super::{TooLarge, has_stored, masked};
@@ -17,6 +17,7 @@ impl Emitter<'_> {
             let lanes = it.offsets()?;
             let mut within = it.within(kept);
             within.inside(lanes)?;
+            within.whole(lanes, size, exit)?;
             within.look(lanes, size, exit)
         };
         self.each(look, |_| Ok(()))?;
@@ -32,8 +33,13 @@ impl Emitter<'_> {
             })?;
             let none = it.asm.jump(Code::Je_rel32_64)?;
             it.put(Instruction::with2(Code::Mov_rm8_imm8, has_stored(), 1))?;
+            if size.words() > 1 {
+                it.put_several(some, data, size)?;
+                it.asm.land(none);
+                return Ok(());
+            }
             if !it.machine.wide {
-                it.to_offsets(some, data)?;
+                it.put_lanes(some, data)?;
                 it.asm.land(none);
                 return Ok(());
             }
@@ -45,7 +51,7 @@ impl Emitter<'_> {
             let end = it.asm.jump(Code::Jmp_rel32_64)?;
             it.asm.land(apart);
             // Where lanes are at one place, the highest one's stays.
-            it.to_offsets(INSIDE, data)?;
+            it.put_lanes(INSIDE, data)?;
             it.asm.land(end);
             it.asm.land(none);
             Ok(())
@@ -64,8 +70,21 @@ impl Emitter<'_> {
         Within { asm: self.asm, machine: self.machine, pool: self.pool, exec, passing, kept }
     }
 
+    /// Stores several words of each lane that is inside behind R12: narrow vectors have those in a register.
+    fn put_several(&mut self, inside: Register, data: u16, size: Size) -> Result<(), TooLarge> {
+        let (kept, machine) = (self.frame.calls, self.machine);
+        let registers = self.turned(data, size)?;
+        self.put_all(&registers, |by| MemoryOperand::with_base_displ(Register::RSP, kept + by))?;
+        self.lane_by_lane(Some(if machine.wide { INSIDE } else { inside }), |it| {
+            let at = it.of_lane(it.store.address, 0);
+            it.put(Instruction::with2(Code::Mov_r32_rm32, Register::EBP, at))?;
+            it.put(Instruction::with2(Code::Shl_rm32_imm8, Register::R9D, size.bytes().trailing_zeros() as i32))?;
+            it.copy_lane(size, MemoryOperand::with_base_index(Register::R12, Register::RBP))
+        })
+    }
+
     /// Stores each lane of a mask behind R12, at its own offset.
-    fn to_offsets(&mut self, lanes: Register, data: u16) -> Result<(), TooLarge> {
+    fn put_lanes(&mut self, lanes: Register, data: u16) -> Result<(), TooLarge> {
         let to = MemoryOperand::with_base_index(Register::R12, Register::R11);
         self.lane_by_lane(Some(lanes), |it| {
             let at = it.of_lane(it.store.address, 0);

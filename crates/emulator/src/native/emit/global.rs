@@ -216,7 +216,8 @@ impl Body<'_> {
         };
         let exec = (!self.machine.wide && !self.full).then(|| self.exec());
         let passing = [self.passing(0), self.passing(if self.machine.wide { 1 } else { 2 })];
-        let to = &*self.targets(at, place.size)?;
+        let is_one = size.words() == 1;
+        let to = &*if is_one { vec![self.target(at)?] } else { self.targets(at, size)? };
         let expected_end = if self.found.contains(&place) {
             self.put(Instruction::with2(Code::Cmp_rm32_imm32, how, EXPECTED))?;
             let unexpected = self.asm.jump(Code::Jne_rel32_64)?;
@@ -271,6 +272,9 @@ impl Body<'_> {
         self.asm.land(expected_end);
         self.asm.land(near_end);
         self.asm.land(same_end);
+        if !is_one {
+            self.graph.nodes[at].sources().for_each(|source| self.used(source));
+        }
         Ok(())
     }
 
@@ -288,14 +292,13 @@ impl Body<'_> {
     }
 
     /// Where what lanes load goes to, a register for each word.
-    fn targets(&mut self, at: usize, size: Size) -> Result<Vec<Register>, TooLarge> {
+    pub(super) fn targets(&mut self, at: usize, size: Size) -> Result<Vec<Register>, TooLarge> {
         let words = usize::from(size.words());
-        if words == 1 {
-            return Ok(vec![self.target(at)?]);
-        }
         // The nodes of one load have come one after the other.
         let node = |number: usize| match self.graph.nodes.get(at + number) {
-            Some(&Node::Global { word, .. }) => usize::from(word) == number && self.plan.live[at + number],
+            Some(&(Node::Global { word, .. } | Node::Buffer { word, .. })) => {
+                usize::from(word) == number && self.plan.live[at + number]
+            }
             _ => false,
         };
         if !(0..words).all(node) {
@@ -308,14 +311,13 @@ impl Body<'_> {
             self.hold(Value((at + number) as u32), register);
             registers.push(self.machine.vector(register));
         }
-        self.graph.nodes[at].sources().for_each(|source| self.used(source));
         Ok(registers)
     }
 
-    /// Several words of each lane that R11 leads to.
-    fn near_several(&mut self, to: &[Register]) -> Result<(), TooLarge> {
-        for (&to, by) in to.iter().zip((0..).step_by(self.machine.bytes() as usize)) {
-            let from = MemoryOperand::with_base_displ(Register::R11, by);
+    /// Several words of each lane, which lie in a row.
+    pub(super) fn near_several(&mut self, to: &[Register], base: Register, at: i64) -> Result<(), TooLarge> {
+        for (&to, by) in to.iter().zip((at..).step_by(self.machine.bytes() as usize)) {
+            let from = MemoryOperand::with_base_displ(base, by);
             self.put(Instruction::with2(self.machine.load(), to, from))?;
         }
         let (machine, one) = (self.machine, self.passing(0));
@@ -334,7 +336,7 @@ impl Body<'_> {
 
     /// What R11 leads to, of lanes that are on. (There is something for the others, too.)
     fn near(&mut self, size: Size, to: &[Register], exec: Option<Register>) -> Result<(), TooLarge> {
-        let [to] = *to else { return self.near_several(to) };
+        let [to] = *to else { return self.near_several(to, Register::R11, 0) };
         let (from, load) = (MemoryOperand::with_base(Register::R11), self.machine.load_of(size));
         match exec {
             _ if self.machine.wide => {

@@ -29,6 +29,7 @@ mod crossing;
 mod frame;
 mod global;
 mod hardware;
+mod lanes;
 mod lds;
 mod lds_several;
 mod masks;

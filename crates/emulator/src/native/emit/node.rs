@@ -117,7 +117,7 @@ impl Body<'_> {
             }
             Node::Lds { address, offset } => self.lds(at, address, offset),
             Node::Global { place, offset, .. } => self.global(at, place, offset),
-            Node::Buffer { at: buffer, offsets } => self.buffer(at, buffer, offsets),
+            Node::Buffer { at: buffer, offsets, .. } => self.buffer(at, buffer, offsets),
             Node::Streamed(number) => self.streamed(at, number),
             Node::Crossed { source, how } => self.crossed(at, source, how),
             Node::Readable(how) => self.readable(at, how),

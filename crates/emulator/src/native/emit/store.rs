@@ -7,7 +7,7 @@ use super::super::machine::Machine;
 use super::super::nodes::{Base, Binary, Offsets, Size};
 use super::global::Look;
 use super::stretch::Stretch;
-use super::{Assembler, EXEC, Frame, Jump, Pool, TooLarge, columns, masked};
+use super::{Assembler, EXEC, Frame, Jump, Pool, TooLarge, columns, lanes, masked};
 use crate::registers::scalar;
 
 /// Vector registers: addresses, data, three to work with, and (narrow) the lanes that are on.
@@ -237,27 +237,15 @@ impl Emitter<'_> {
     pub(super) fn lane_by_lane(
         &mut self,
         mask: Option<Register>,
-        lane: impl FnOnce(&mut Self) -> Result<(), TooLarge>,
+        lane: impl FnOnce(&mut Emitter<'_>) -> Result<(), TooLarge>,
     ) -> Result<(), TooLarge> {
         self.put(match mask {
             _ if self.machine.wide => Instruction::with2(Code::VEX_Kmovw_r32_kr, Register::EAX, mask.unwrap_or(EXEC)),
             Some(on) => Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, on),
             None => Instruction::with2(Code::Mov_r32_imm32, Register::EAX, 0xff),
         })?;
-        self.put(Instruction::with2(Code::Test_rm32_r32, Register::EAX, Register::EAX))?;
-        let none = self.asm.jump(Code::Je_rel32_64)?;
-        let top = self.asm.at;
-        self.put(Instruction::with2(Code::Bsf_r32_rm32, Register::R9D, Register::EAX))?;
-        lane(self)?;
-        self.put(Instruction::with2(
-            Code::Lea_r32_m,
-            Register::R9D,
-            MemoryOperand::with_base_displ(Register::RAX, -1),
-        ))?;
-        self.put(Instruction::with2(Code::And_r32_rm32, Register::EAX, Register::R9D))?;
-        self.put(Instruction::with_branch(Code::Jne_rel32_64, top as u64))?;
-        self.asm.land(none);
-        Ok(())
+        let Emitter { store, machine, full, pool, frame, exit, finder, .. } = *self;
+        lanes::each(self.asm, |asm| lane(&mut Emitter { asm, store, machine, full, pool, frame, exit, finder }))
     }
 
     /// What a row's lanes store, each at the bottom of its word.
@@ -320,14 +308,14 @@ impl Emitter<'_> {
         self.each(word, next)
     }
 
-    /// Stores several words of each lane behind R11.
-    fn several(&mut self, data: u16, size: Size) -> Result<(), TooLarge> {
+    /// Several words of each lane, as they lie in memory where lanes are neighbours.
+    pub(super) fn turned(&mut self, data: u16, size: Size) -> Result<Vec<Register>, TooLarge> {
         let registers: Vec<Register> = (0..usize::from(size.words())).map(|n| self.v(FIRST_OF_SEVERAL + n)).collect();
         for (&register, row) in registers.iter().zip(data..) {
             let from = self.row(row);
             self.put(Instruction::with2(self.machine.load(), register, from))?;
         }
-        let (machine, one) = (self.machine, self.v(ONE));
+        let (machine, one) = (self.machine, self.v(DATA));
         match registers[..] {
             [a, b] => {
                 columns::join(self.asm, machine, [a, b], one)?;
@@ -339,6 +327,25 @@ impl Emitter<'_> {
             }
             _ => return Err(TooLarge),
         }
+        Ok(registers)
+    }
+
+    /// Stores registers one behind the other.
+    pub(super) fn put_all(
+        &mut self,
+        registers: &[Register],
+        to: impl Fn(i64) -> MemoryOperand,
+    ) -> Result<(), TooLarge> {
+        for (&register, by) in registers.iter().zip((0..).step_by(self.machine.bytes() as usize)) {
+            self.put(Instruction::with2(self.machine.store(), to(by), register))?;
+        }
+        Ok(())
+    }
+
+    /// Stores several words of each lane behind R11.
+    fn several(&mut self, data: u16, size: Size) -> Result<(), TooLarge> {
+        let registers = self.turned(data, size)?;
+        let machine = self.machine;
         let all_on = match self.exec() {
             _ if machine.wide => {
                 self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, EXEC, EXEC))?;
@@ -351,32 +358,27 @@ impl Emitter<'_> {
             }
             None => None,
         };
-        let places = |base: Register, at: i64| {
-            let step = machine.bytes() as usize;
-            (at..).step_by(step).map(move |by| MemoryOperand::with_base_displ(base, by))
-        };
-        for (&register, to) in registers.iter().zip(places(Register::R11, 0)) {
-            self.put(Instruction::with2(machine.store(), to, register))?;
-        }
+        self.put_all(&registers, |by| MemoryOperand::with_base_displ(Register::R11, by))?;
         let Some(some_off) = all_on else { return Ok(()) };
         let end = self.asm.jump(Code::Jmp_rel32_64)?;
         self.asm.land(some_off);
+        // Lanes' words are copied from the stack, R12 being kept.
         let kept = self.frame.calls;
-        for (&register, to) in registers.iter().zip(places(Register::RSP, kept)) {
-            self.put(Instruction::with2(machine.store(), to, register))?;
-        }
-        let (load, store, by) = match size {
-            Size::Pair => (Code::Mov_r64_rm64, Code::Mov_rm64_r64, Register::RBP),
-            _ => (Code::VEX_Vmovups_xmm_xmmm128, Code::VEX_Vmovups_xmmm128_xmm, machine.low(one)),
-        };
+        self.put_all(&registers, |by| MemoryOperand::with_base_displ(Register::RSP, kept + by))?;
+        self.put(Instruction::with2(Code::Mov_r64_rm64, Register::RBP, Register::R11))?;
         self.lane_by_lane(self.exec(), |it| {
             it.put(Instruction::with2(Code::Shl_rm32_imm8, Register::R9D, size.bytes().trailing_zeros() as i32))?;
-            let from = MemoryOperand::with_base_index_scale_displ_size(Register::RSP, Register::R9, 1, kept, 8);
-            it.put(Instruction::with2(load, by, from))?;
-            it.put(Instruction::with2(store, MemoryOperand::with_base_index(Register::R11, Register::R9), by))
+            it.copy_lane(size, MemoryOperand::with_base_index(Register::RBP, Register::R9))
         })?;
         self.asm.land(end);
         Ok(())
+    }
+
+    /// Stores several words that the stack has so far on as R9 says.
+    pub(super) fn copy_lane(&mut self, size: Size, to: MemoryOperand) -> Result<(), TooLarge> {
+        let (machine, one, kept) = (self.machine, self.v(DATA), self.frame.calls);
+        let from = MemoryOperand::with_base_index_scale_displ_size(Register::RSP, Register::R9, 1, kept, 8);
+        lanes::copy(self.asm, machine, size, (to, from), one)
     }
 
     /// Keeps where the lanes' words go, or leaves if they are not neighbours that may be written.

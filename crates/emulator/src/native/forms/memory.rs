@@ -114,13 +114,16 @@ impl Form<'_> {
             return Err(Foreign);
         }
         // Narrow vectors have no loads that leave lanes out but of words.
-        if at.size != Size::Word && self.graph.lanes < 16 {
+        if at.size < Size::Word && self.graph.lanes < 16 {
             return Err(Foreign);
         }
         let offsets = self.source(0);
-        let loaded = self.graph.node(Node::Buffer { at, offsets });
-        let value = self.merged(transfer, loaded);
-        self.result(value)
+        let words = (0..at.size.words()).map(|word| self.graph.node(Node::Buffer { at, offsets, word }));
+        for (loaded, dst) in words.collect::<Vec<Value>>().into_iter().zip(self.op.dst..) {
+            let value = self.merged(transfer, loaded);
+            self.graph.rows.insert(dst, value);
+        }
+        Ok(())
     }
 }
 
@@ -130,8 +133,8 @@ fn buffer(op: &Op, transfer: Transfer) -> Option<Buffer> {
     let (soffset, offset) = (u8::try_from(op.src[2]).ok()?, u32::try_from(op.imm).ok()?);
     let is_constant = inline_constant32(soffset).is_some();
     let is_possible = resource <= LAST_LOADED - 3 && (soffset <= LAST_LOADED || is_constant) && offset < 1 << 24;
-    let is_aligned = offset.is_multiple_of(size as u32);
-    (is_possible && is_aligned && size.words() == 1).then_some(Buffer { resource, soffset, offset, size })
+    let is_aligned = offset & size.lowest() as u32 == 0;
+    (is_possible && is_aligned).then_some(Buffer { resource, soffset, offset, size })
 }
 
 /// What a lane accesses, if there is a size for it.

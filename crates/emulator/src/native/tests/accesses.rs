@@ -221,38 +221,40 @@ const NOWHERE: u32 = 1 << 31;
 
 #[test]
 fn offsets_that_are_not_inside_of_a_buffer_need_no_interpreter() {
-    let patterns: [fn(u32) -> u32; 5] = [
-        |lane| 4 * lane,
-        |lane| if lane < 21 { 4 * lane } else { NOWHERE },
-        |lane| if lane % 3 == 0 { NOWHERE } else { 4 * lane },
-        |lane| 4 * (lane ^ 5),
-        |_| NOWHERE,
+    let patterns: [fn(u32, u32) -> u32; 5] = [
+        |size, lane| size * lane,
+        |size, lane| if lane < 21 { size * lane } else { NOWHERE },
+        |size, lane| if lane % 3 == 0 { NOWHERE } else { size * lane },
+        |size, lane| size * (lane ^ 5),
+        |_, _| NOWHERE,
     ];
-    for (machine, wave64) in machines().iter().flat_map(|&machine| [(machine, true), (machine, false)]) {
+    let machines = machines();
+    let all = machines.iter().flat_map(|&machine| [(machine, true), (machine, false)]);
+    for ((machine, wave64), words) in all.flat_map(|way| [1, 2, 4].map(|words| (way, words))) {
         let access = |action, row, imm, inst| {
-            let imm2 = Encoded::new(action, 1).0 | u64::from(buffer::OFFEN) << 32;
+            let imm2 = Encoded::new(action, words).0 | u64::from(buffer::OFFEN) << 32;
             let (run, kind) = (buffer::buffer as _, Kind::BUFFER);
             Op { run, kind, dst: row, src: [20, row, 128], sdst: RESOURCES[0], imm, imm2, inst, ..Op::NOTHING }
         };
         let (load, store) = (Action::Load(Transfer::Words), Action::Store(Transfer::Words));
-        let ops = [access(load, 1, 0, 0), access(load, 2, 128, 1), access(store, 3, 4, 2), access(store, 1, 512, 3)];
+        let ops = [access(load, 1, 0, 0), access(load, 5, 128, 1), access(store, 9, 16, 2), access(store, 1, 512, 3)];
         let native = native_on(machine, &ops, wave64, Mode(HOST), false).expect("a run of four");
         assert_eq!(native.ops.len(), 1);
         for (pattern, exec) in patterns.iter().flat_map(|pattern| [!0, 0xffff_fff0, 0].map(|exec| (pattern, exec))) {
             let mut waves = [0; 2].map(|_| wave(1, wave64, exec, HOST, 100));
             for w in &mut waves {
-                *w.row_mut(20) = Row(std::array::from_fn(|lane| pattern(lane as u32)));
+                *w.row_mut(20) = Row(std::array::from_fn(|lane| pattern(4 * u32::from(words), lane as u32)));
                 let place = w.s64(BASE);
                 w.memory.resolve(&mut w.recent, place, 4, true).expect("inside");
                 w.set_s64(RESOURCES[0], place);
                 // Of the last store's words some are inside.
-                w.set_s64(RESOURCES[0] + 2, 600 | 3 << 60);
+                w.set_s64(RESOURCES[0] + 2, 608 | 3 << 60);
             }
             let [ours, theirs] = &mut waves;
             run(ours, &native.ops);
             run(theirs, &ops);
-            assert!(held(ours) == held(theirs) && ours.row(1).0 == theirs.row(1).0 && ours.row(2).0 == theirs.row(2).0);
-            assert_eq!(ours.finished, 1, "{machine:?} wave64 {wave64} exec {exec:#x}");
+            assert!(held(ours) == held(theirs) && (1..9).all(|row| ours.row(row).0 == theirs.row(row).0));
+            assert_eq!(ours.finished, 1, "{machine:?} wave64 {wave64} {words} words exec {exec:#x}");
         }
     }
 }

@@ -170,7 +170,7 @@ fn global_access(random: &mut Random, inst: u16) -> Op {
 
 /// An access to a buffer.
 fn buffer_access(random: &mut Random, inst: u16) -> Op {
-    let words = random.of(&[1, 1, 1, 2]);
+    let words = random.of(&[1, 1, 2, 3, 4]);
     let imm2 = if random.below(2) == 0 { part(random) } else { transfer(random, words) };
     let [dst, data] = [0; 2].map(|_| random.below(12) as u16);
     // 0, 64, and a register.

@@ -100,12 +100,12 @@ pub fn wave(seed: u64, wave64: bool, exec: u64, mode: u32, rare: usize) -> Wave 
         w.set_s64(code + 2, high);
     }
     for row in BUFFER_OFFSETS {
-        let (first, how, unit) = (4 * random.below(200) as u32, random.below(6), random.of(&[4, 4, 2, 1]));
+        let (first, how, unit) = (4 * random.below(200) as u32, random.below(6), random.of(&[16, 8, 4, 4, 2, 1]));
         let offsets = std::array::from_fn(|lane| match how {
             0 => first,
             1 | 2 => first + unit * lane as u32,
             3 => random.of(&[1 << 31, first + unit * lane as u32]),
-            4 => unit * random.below(400) as u32,
+            4 => unit * random.below(1600 / unit as usize) as u32,
             _ => (unit * lane as u32).wrapping_sub(32),
         });
         *w.row_mut(row) = Row(offsets);
