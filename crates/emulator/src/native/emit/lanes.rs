@@ -34,7 +34,11 @@ pub(super) fn copy(
 ) -> Result<(), TooLarge> {
     let (load, store, by) = match size {
         Size::Pair => (Code::Mov_r64_rm64, Code::Mov_rm64_r64, Register::R11),
-        _ => (Code::VEX_Vmovups_xmm_xmmm128, Code::VEX_Vmovups_xmmm128_xmm, machine.low(one)),
+        _ => (
+            machine.either(Code::VEX_Vmovups_xmm_xmmm128, Code::EVEX_Vmovups_xmm_k1z_xmmm128),
+            machine.either(Code::VEX_Vmovups_xmmm128_xmm, Code::EVEX_Vmovups_xmmm128_k1z_xmm),
+            machine.low(one),
+        ),
     };
     asm.put(Instruction::with2(load, by, from))?;
     asm.put(Instruction::with2(store, to, by))
