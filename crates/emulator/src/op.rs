@@ -96,6 +96,9 @@ impl Kind {
     pub const SET_MSB: Kind = Kind(u16::MAX - 15);
     /// The f32 modifiers behind an operation.
     pub const MODIFY32: Kind = Kind(u16::MAX - 9);
+    /// A result of 16 or 8 bits takes its place in a register, and halves that are chosen and negated: see [`crate::lower`].
+    pub const MERGE: Kind = Kind(u16::MAX - 20);
+    pub const PICK_HALVES: Kind = Kind(u16::MAX - 21);
     /// DPP, and the end of what it narrows EXEC for: see [`crate::lower`].
     pub const PERMUTE: Kind = Kind(u16::MAX - 11);
     pub const PERMUTE_EIGHT: Kind = Kind(u16::MAX - 12);

@@ -201,6 +201,7 @@ impl Semantics for Modify16 {
 /// bit 33: with zero, as are those below; else the other bits keep their value.
 pub(super) struct Merge;
 impl Semantics for Merge {
+    const KIND: Kind = Kind::MERGE;
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let (shift, mask) = (op.imm as u32 & 31, op.imm2 as u32);

@@ -322,8 +322,9 @@ fn absent(info: &OpcodeInfo) -> String {
 /// Micro-ops of the lowering's, for tests of their native forms.
 #[cfg(all(test, target_arch = "x86_64"))]
 pub(crate) mod native_tests {
+    use super::finish::Merge;
     pub(crate) use super::prepare::dpp_enabled;
-    use super::prepare::{AndXor, Extract, Permute, PermuteEight, RestoreExec, Splat, SplatImm};
+    use super::prepare::{AndXor, Extract, Permute, PermuteEight, PickHalves, RestoreExec, Splat, SplatImm};
     use crate::op::{Kind, Op, Semantics, Variants};
 
     fn of<S: Semantics>(op: Op) -> Op {
@@ -340,6 +341,12 @@ pub(crate) mod native_tests {
     }
     pub fn extract(op: Op) -> Op {
         of::<Extract>(op)
+    }
+    pub fn pick_halves(op: Op) -> Op {
+        of::<PickHalves>(op)
+    }
+    pub fn merge(op: Op) -> Op {
+        of::<Merge>(op)
     }
     pub fn permute(op: Op) -> Op {
         of::<Permute>(op)

@@ -80,6 +80,7 @@ impl Semantics for Extract {
 /// A packed pair of halves: imm bit 0 and 1 pick the half that each half of the result comes from, imm2 is xored.
 pub(super) struct PickHalves;
 impl Semantics for PickHalves {
+    const KIND: Kind = Kind::PICK_HALVES;
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let (lo, hi) = (op.imm as u32 & 1, op.imm as u32 >> 1 & 1);

@@ -6,6 +6,7 @@ use luthier_isa::op::Op as IsaOp;
 use super::machine::Machine;
 use crate::valu::division32::{Fixup, Scaled, ScalingBack, TimesPower};
 use crate::valu::division64::{Fixup64, Scaled64, ScalingBack64, TimesPower64};
+use crate::valu::int32::Bytes;
 use crate::valu::lanewise::Lanewise;
 pub use crate::valu::lanewise::{RESULTS, SOURCES};
 use crate::valu::unit32::{Cosine, HyperbolicTangent, Logarithm, Power, Reciprocal, ReciprocalRoot, Root, Sine};
@@ -29,6 +30,7 @@ pub enum Function {
     Scaled64,
     ScalingBack64,
     Fixup64,
+    Bytes,
 }
 
 /// Takes the wave, [`SOURCES`] vectors and where the results go.
@@ -54,7 +56,7 @@ impl Function {
 
     /// It is called only where the last source has a lane that is not zero.
     pub fn is_conditional(self) -> bool {
-        matches!(self, Function::ScalingBack | Function::ScalingBack64)
+        matches!(self, Function::ScalingBack | Function::ScalingBack64 | Function::Bytes)
     }
 
     /// Where it begins, compiled for vectors of a machine that the host can be.
@@ -80,6 +82,7 @@ impl Function {
             Function::Scaled64 => of::<Scaled64>,
             Function::ScalingBack64 => of::<ScalingBack64>,
             Function::Fixup64 => of::<Fixup64>,
+            Function::Bytes => of::<Bytes>,
         };
         of(machine)
     }

@@ -73,6 +73,11 @@ impl Graph {
     }
 
     pub fn binary(&mut self, op: Binary, a: Value, b: Value) -> Value {
+        if let (Node::Constant(x), Node::Constant(y)) = (self.of(a), self.of(b))
+            && let Some(known) = op.of_constants(x, y)
+        {
+            return self.constant(known);
+        }
         if let (Binary::Shl | Binary::Shr | Binary::Sar, Node::Constant(by)) = (op, self.of(b)) {
             return if by == 0 { a } else { self.node(Node::Shift(op, a, by as u8)) };
         }

@@ -64,6 +64,7 @@ impl Machine {
             Binary::Shl => self.either(VEX_Vpsllvd_ymm_ymm_ymmm256, EVEX_Vpsllvd_zmm_k1z_zmm_zmmm512b32),
             Binary::Shr => self.either(VEX_Vpsrlvd_ymm_ymm_ymmm256, EVEX_Vpsrlvd_zmm_k1z_zmm_zmmm512b32),
             Binary::Sar => self.either(VEX_Vpsravd_ymm_ymm_ymmm256, EVEX_Vpsravd_zmm_k1z_zmm_zmmm512b32),
+            Binary::Shuffle => self.either(VEX_Vpshufb_ymm_ymm_ymmm256, EVEX_Vpshufb_zmm_k1z_zmm_zmmm512),
             Binary::AddF => self.either(VEX_Vaddps_ymm_ymm_ymmm256, EVEX_Vaddps_zmm_k1z_zmm_zmmm512b32_er),
             Binary::SubF => self.either(VEX_Vsubps_ymm_ymm_ymmm256, EVEX_Vsubps_zmm_k1z_zmm_zmmm512b32_er),
             Binary::MulF => self.either(VEX_Vmulps_ymm_ymm_ymmm256, EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er),
@@ -131,6 +132,11 @@ impl Machine {
     /// A word of memory in all lanes.
     pub fn broadcast(self) -> Code {
         self.either(Code::VEX_Vbroadcastss_ymm_m32, Code::EVEX_Vbroadcastss_zmm_k1z_xmmm32)
+    }
+
+    /// The first lane's word in all lanes.
+    pub fn spread(self) -> Code {
+        self.either(Code::VEX_Vpbroadcastd_ymm_xmmm32, Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32)
     }
 
     /// Low words of two vectors in turns, or (`second`) of their other halves.

@@ -22,7 +22,7 @@ pub enum Binary {
     MaxU,
     MinS,
     MaxS,
-    /// By less than 32.
+    /// By 32 or more nothing is left, or the sign.
     Shl,
     Shr,
     Sar,
@@ -30,6 +30,8 @@ pub enum Binary {
     GreaterS,
     /// Unsigned.
     Below,
+    /// Bytes of the first operand, by the numbers in the second one, within each 16 bytes of a vector.
+    Shuffle,
     AddF,
     SubF,
     MulF,
@@ -49,6 +51,22 @@ impl Binary {
     pub fn commutes(self) -> bool {
         use Binary::*;
         matches!(self, Add | Mul | And | Or | Xor | MinU | MaxU | MinS | MaxS | Equal) || self.chooses_nan()
+    }
+
+    /// What it makes of two constants, of those operations that lowered code has with constants.
+    pub fn of_constants(self, a: u32, b: u32) -> Option<u32> {
+        Some(match self {
+            Binary::Add => a.wrapping_add(b),
+            Binary::Sub => a.wrapping_sub(b),
+            Binary::And => a & b,
+            Binary::AndNot => !a & b,
+            Binary::Or => a | b,
+            Binary::Xor => a ^ b,
+            Binary::Shl => a.checked_shl(b).unwrap_or(0),
+            Binary::Shr => a.checked_shr(b).unwrap_or(0),
+            Binary::Equal => u32::from(a == b).wrapping_neg(),
+            _ => return None,
+        })
     }
 
     /// Whether the first operand comes out if both are NaNs.
@@ -118,7 +136,7 @@ pub enum Node {
     },
     /// Of the lower 16 bits; with zeros above.
     SingleOfHalf(Value),
-    HalfOfSingle(Value),
+    HalfOfSingle(Value, Nearest),
     /// As [`Node::CompareF`] and [`Node::Fma`], of f64; a comparison gives all ones or zeros in both words.
     CompareD(u8, Value, Value),
     FmaD(Value, Value, Value),
@@ -138,6 +156,8 @@ pub enum Node {
     Readable(Crossing),
     /// Some lanes of each vector.
     Lanes(u16),
+    /// Which lane of the wave each is.
+    LaneNumbers,
     /// What a function gives.
     Called {
         function: Function,
@@ -193,6 +213,9 @@ pub enum Narrowing {
     /// As [`Node::SignedOfFloat`].
     Signed,
 }
+
+/// Whether an f16 is the nearest one, or the next one towards zero.
+pub type Nearest = bool;
 
 /// How the lanes of a vector read each other.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -284,6 +307,7 @@ impl Node {
             | Node::Readable(_)
             | Node::Lanes(_)
             | Node::Kept
+            | Node::LaneNumbers
             | Node::Streamed(_) => [None; SOURCES],
             Node::Called { sources, .. } => sources,
             Node::Shift(_, a, _)
@@ -293,7 +317,7 @@ impl Node {
             | Node::IntegralD(a, _)
             | Node::Widened { a, .. }
             | Node::SingleOfHalf(a)
-            | Node::HalfOfSingle(a)
+            | Node::HalfOfSingle(a, _)
             | Node::More(a, _)
             | Node::Crossed { source: a, .. }
             | Node::Buffer { offsets: a, .. }

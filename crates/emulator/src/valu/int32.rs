@@ -2,6 +2,7 @@
 
 use luthier_isa::op::Op as IsaOp;
 
+use super::lanewise::{Lanewise, RESULTS, SOURCES};
 use super::op;
 use crate::lanes::{carry, each_lane, fill3, map1, map2, map3};
 use crate::op::{Flow, Op, OpFlags};
@@ -101,6 +102,18 @@ fn permuted(a: u32, b: u32, select: u32) -> u32 {
 fn perm(a: u32, b: u32, select: u32) -> u32 {
     let byte = |k: u32| permuted(a, b, select >> (8 * k) & 255) << (8 * k);
     byte(0) | byte(1) | byte(2) | byte(3)
+}
+
+/// v_perm_b32, of lanes.
+pub struct Bytes;
+impl Lanewise for Bytes {
+    #[inline(always)]
+    fn lanes<const N: usize>(_w: &Wave, sources: [&[u32; N]; SOURCES], [out, ..]: [&mut [u32; N]; RESULTS]) {
+        let [a, b, numbers, ..] = sources;
+        for i in 0..N {
+            out[i] = perm(a[i], b[i], numbers[i]);
+        }
+    }
 }
 
 #[inline(always)]

@@ -2,7 +2,7 @@
 
 use iced_x86::{Code, Instruction, Register};
 
-use super::super::nodes::{Narrowing, Value};
+use super::super::nodes::{Narrowing, Nearest, Value};
 use super::TooLarge;
 use super::body::Body;
 
@@ -81,14 +81,14 @@ impl Body<'_> {
         self.put(Instruction::with2(Code::VEX_Vcvtph2ps_ymm_xmmm128, to, half))
     }
 
-    /// The nearest f16, zero above it.
-    pub(super) fn half_of_single(&mut self, at: usize, a: Value) -> Result<(), TooLarge> {
+    /// An f16, zero above it.
+    pub(super) fn half_of_single(&mut self, at: usize, a: Value, nearest: Nearest) -> Result<(), TooLarge> {
         let from = self.vector(a)?;
         let [some, _] = self.two();
         let half = self.machine.half(some);
-        const NEAREST: i32 = 0;
+        let how = if nearest { 0 } else { 3 };
         let convert = self.either(Code::VEX_Vcvtps2ph_xmmm128_ymm_imm8, Code::EVEX_Vcvtps2ph_ymmm256_k1z_zmm_imm8_sae);
-        self.put(Instruction::with3(convert, half, from, NEAREST))?;
+        self.put(Instruction::with3(convert, half, from, how))?;
         let to = self.target(at)?;
         let widen = self.either(Code::VEX_Vpmovzxwd_ymm_xmmm128, Code::EVEX_Vpmovzxwd_zmm_k1z_ymmm256);
         self.put(Instruction::with2(widen, to, half))

@@ -2,7 +2,7 @@
 
 use iced_x86::{Code, IcedError, Instruction, Register};
 
-use super::super::nodes::{Crossing, Value};
+use super::super::nodes::{Binary, Crossing, Size, Value};
 use super::body::Body;
 use super::pool::words;
 use super::{EXEC, TooLarge, masked};
@@ -59,6 +59,19 @@ impl Body<'_> {
         let valid = self.constant(self.plan.pool.place(how.valid.into())?);
         self.put(Instruction::with2(Code::VEX_Kmovw_kr_km16, Register::K1, valid))?;
         self.put(zeroed(permute, Register::K1))
+    }
+
+    /// Which lane of the wave each is: R10 goes on by a byte for eight lanes.
+    pub(super) fn lane_numbers(&mut self, at: usize) -> Result<(), TooLarge> {
+        let to = self.target(at)?;
+        self.put(Instruction::with2(Code::Mov_r64_rm64, Register::RAX, Register::R10))?;
+        self.put(Instruction::with2(Code::Sub_r64_rm64, Register::RAX, Register::RSI))?;
+        self.put(Instruction::with2(Code::Shl_rm32_imm8, Register::EAX, 3))?;
+        let (low, lanes) = (self.machine.low(to), self.constant(self.plan.pool.steps(Size::Word, true)));
+        self.put(Instruction::with2(Code::VEX_Vmovd_xmm_rm32, low, Register::EAX))?;
+        self.put(Instruction::with2(self.machine.spread(), to, low))?;
+        let add = self.machine.binary(Binary::Add).ok_or(TooLarge)?;
+        self.put(Instruction::with3(add, to, to, lanes))
     }
 
     /// Ones in the same lanes of each vector.

@@ -71,7 +71,7 @@ impl Body<'_> {
             Node::Widened { second, a } => self.widened(at, second, a),
             Node::Narrowed { how, first, second } => self.narrowed(at, how, [first, second]),
             Node::SingleOfHalf(a) => self.single_of_half(at, a),
-            Node::HalfOfSingle(a) => self.half_of_single(at, a),
+            Node::HalfOfSingle(a, nearest) => self.half_of_single(at, a, nearest),
             Node::CompareF(predicate, a, b) => {
                 let (from, place) = (self.vector(a)?, self.place(b)?);
                 if self.machine.wide {
@@ -122,6 +122,7 @@ impl Body<'_> {
             Node::Crossed { source, how } => self.crossed(at, source, how),
             Node::Readable(how) => self.readable(at, how),
             Node::Lanes(lanes) => self.some_lanes(at, lanes),
+            Node::LaneNumbers => self.lane_numbers(at),
             Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_) | Node::Kept => Ok(()),
         }
     }

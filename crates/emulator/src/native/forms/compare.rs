@@ -31,7 +31,15 @@ impl Form<'_> {
             }
             Compared::I32 | Compared::U32 => self.integers(condition, compared == Compared::I32, a, b)?,
             Compared::I64 | Compared::U64 => self.wide_integers(condition, compared == Compared::I64)?,
-            _ => return Err(Foreign),
+            Compared::I16 | Compared::U16 => {
+                let signed = compared == Compared::I16;
+                let [a, b] = [a, b].map(|value| self.half_integer(value, signed));
+                self.integers(condition, signed, a, b)?
+            }
+            Compared::F16 => {
+                let [a, b] = [a, b].map(|value| self.single(value));
+                self.graph.node(Node::CompareF(predicate(condition), a, b))
+            }
         };
         if to_exec { self.exec_result(value) } else { self.mask_result(value) }
     }

@@ -60,7 +60,7 @@ impl Form<'_> {
         let x = self.source(0);
         let x = self.flushed(x);
         (self.graph.needs_mode32, self.graph.needs_host64, self.graph.needs_plain16) = (true, true, true);
-        let value = self.graph.node(Node::HalfOfSingle(x));
+        let value = self.graph.node(Node::HalfOfSingle(x, true));
         self.result(value)
     }
 }

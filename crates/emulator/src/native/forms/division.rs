@@ -6,7 +6,7 @@ use super::{Foreign, Form};
 use crate::registers::scalar;
 
 impl Form<'_> {
-    fn called(&mut self, function: Function, given: &[Value], mask: Option<Value>) -> Value {
+    pub(super) fn called(&mut self, function: Function, given: &[Value], mask: Option<Value>) -> Value {
         let mut sources = [None; SOURCES];
         sources.iter_mut().zip(given).for_each(|(to, &source)| *to = Some(source));
         sources[SOURCES - 1] = mask;

@@ -66,12 +66,17 @@ impl Form<'_> {
             return Err(Foreign);
         }
         let value = self.source(0);
+        let value = self.within_one(value);
+        self.result(value)
+    }
+
+    /// Between 0 and 1.
+    pub(super) fn within_one(&mut self, value: Value) -> Value {
         self.graph.never_nan(value);
         let (zero, one) = (self.graph.constant(0), self.graph.constant(0x3f80_0000));
         // Of zeros of both signs it is the second one.
         let value = self.graph.binary(Binary::MaxF, value, zero);
-        let value = self.graph.binary(Binary::MinF, value, one);
-        self.result(value)
+        self.graph.binary(Binary::MinF, value, one)
     }
 
     /// Pairs of f32. The modifiers choose and negate their words.
@@ -98,8 +103,7 @@ impl Form<'_> {
     }
 
     /// An integer of an f32, which is the nearest one where there is none, and 0 of a NaN.
-    pub(super) fn integer_of_float(&mut self, signed: bool) -> Result<(), Foreign> {
-        let x = self.source(0);
+    pub(super) fn integer_of_float(&mut self, signed: bool, x: Value) -> Value {
         let (limit, most, least) = if signed { (0x4f00_0000, 0x7fff_ffff, None) } else { (0x4f80_0000, !0, Some(0)) };
         let mut value = self.graph.node(Node::SignedOfFloat(x));
         if !signed {
@@ -120,8 +124,7 @@ impl Form<'_> {
             }
             None => self.graph.node(Node::CompareF(ORDERED, x, x)),
         };
-        let value = self.graph.binary(Binary::And, value, kept);
-        self.result(value)
+        self.graph.binary(Binary::And, value, kept)
     }
 
     /// What a pair of rows holds as numbers of 64 bits, half the lanes each.

@@ -1,11 +1,14 @@
 //! What each operation computes, as nodes of a [`Graph`]: those that have a native form.
 
+mod bits;
 mod branch;
 mod compare;
 mod convert;
 mod crossing;
 mod division;
 mod float;
+mod half;
+mod half_float;
 mod hardware;
 mod integer;
 mod memory;
@@ -55,12 +58,8 @@ pub fn add(graph: &mut Graph, op: &Op, wave64: bool) -> Result<(), Foreign> {
             form.temporary(value)
         }
         Kind::EXTRACT => {
-            let (shift, up) = (op.imm as u32 & 31, 32 - (op.imm2 as u32 & 31));
-            let value = form.source(0);
-            let value = form.shifted(Binary::Shr, value, shift);
-            let value = form.shifted(Binary::Shl, value, up);
-            let back = if op.imm2 >> 32 != 0 { Binary::Sar } else { Binary::Shr };
-            let value = form.shifted(back, value, up);
+            let (value, width) = (form.source(0), op.imm2 as u32 & 31);
+            let value = form.field(value, op.imm as u32 & 31, width, op.imm2 >> 32 != 0);
             form.temporary(value)
         }
         Kind::DS_WORDS => form.lds_words(1),
@@ -68,6 +67,8 @@ pub fn add(graph: &mut Graph, op: &Op, wave64: bool) -> Result<(), Foreign> {
         Kind::DS_PARTS => form.lds_part(),
         Kind::BUFFER => form.buffer(),
         kind if kind.is_of_memory() => form.global(),
+        Kind::MERGE => form.placed(),
+        Kind::PICK_HALVES => form.picked_halves(),
         Kind::MODIFY32 => form.clamped(),
         Kind::PERMUTE => form.permuted(),
         Kind::PERMUTE_EIGHT => form.permuted_eight(),
@@ -76,7 +77,8 @@ pub fn add(graph: &mut Graph, op: &Op, wave64: bool) -> Result<(), Foreign> {
             Ok(())
         }
         kind => match kind.operation() {
-            Some(operation) if !op.flags.contains(OpFlags::CLAMP) => form.operation(operation),
+            Some(operation) if op.flags.contains(OpFlags::CLAMP) => form.saturated(operation),
+            Some(operation) => form.operation(operation),
             _ => Err(Foreign),
         },
     }
@@ -166,7 +168,7 @@ impl Form<'_> {
         Ok(())
     }
 
-    fn write(&mut self, row: u16, value: Value) {
+    pub(super) fn write(&mut self, row: u16, value: Value) {
         let value = match self.graph.narrowed {
             Some(mask) if !is_temporary(row) => {
                 let no = self.row(row);
@@ -263,7 +265,8 @@ pub fn writes_mask(op: &Op) -> bool {
         comparison(operation).is_some()
             || matches!(
                 operation,
-                IsaOp::VAddCoU32
+                IsaOp::VCmpClassF32
+                    | IsaOp::VAddCoU32
                     | IsaOp::VAddcCoU32
                     | IsaOp::VSubCoU32
                     | IsaOp::VSubrevCoU32

@@ -141,21 +141,12 @@ impl Form<'_> {
             }
             IsaOp::VBfeI32 => {
                 let [a, b, c] = self.three();
-                let Node::Constant(width) = self.graph.of(c) else { return Err(Foreign) };
-                let (field, up) = (self.shift(Sar, a, b), 32 - (width & 31));
-                let value = match width & 31 {
-                    0 => self.graph.constant(0),
-                    _ => {
-                        let high = self.shifted(Shl, field, up);
-                        self.shifted(Sar, high, up)
-                    }
-                };
-                self.result(value)
-            }
-            IsaOp::VAlignbitB32 => {
-                let [a, b, c] = self.three();
-                let Node::Constant(by) = self.graph.of(c) else { return Err(Foreign) };
-                let [value, _] = self.shifted64(Shr, [b, a], by & 31);
+                let (field, whole) = (self.shift(Sar, a, b), self.graph.constant(32));
+                // By 32 where it has no bits: then nothing is left.
+                let width = self.with_constant(And, c, 31, !0);
+                let up = self.graph.binary(Sub, whole, width);
+                let high = self.graph.binary(Shl, field, up);
+                let value = self.graph.binary(Sar, high, up);
                 self.result(value)
             }
             IsaOp::VMovB64 => {
@@ -164,19 +155,24 @@ impl Form<'_> {
             }
             IsaOp::VLshlrevB64 | IsaOp::VLshrrevB64 | IsaOp::VAshrrevI64 => {
                 let (by, pair) = (self.source(0), self.pair(1));
-                let Node::Constant(by) = self.graph.of(by) else { return Err(Foreign) };
                 let op = match operation {
                     IsaOp::VLshlrevB64 => Shl,
                     IsaOp::VLshrrevB64 => Shr,
                     _ => Sar,
                 };
-                let pair = self.shifted64(op, pair, by & 63);
+                let pair = match self.graph.of(by) {
+                    Node::Constant(by) => self.shifted64(op, pair, by & 63),
+                    _ => self.shifted64_by(op, pair, by),
+                };
                 self.pair_result(pair)
             }
             IsaOp::VLshlAddU64 => {
                 let (pair, by, [low, high]) = (self.pair(0), self.source(1), self.pair(2));
-                let Node::Constant(by) = self.graph.of(by) else { return Err(Foreign) };
-                let [a, b] = self.shifted64(Shl, pair, by & 7);
+                let by = self.with_constant(And, by, 7, !0);
+                let [a, b] = match self.graph.of(by) {
+                    Node::Constant(by) => self.shifted64(Shl, pair, by),
+                    _ => self.shifted64_by(Shl, pair, by),
+                };
                 let low = self.graph.binary(Add, a, low);
                 let carry = self.below(low, a);
                 let high = self.graph.binary(Add, b, high);
@@ -245,8 +241,11 @@ impl Form<'_> {
             IsaOp::VFloorF32 => self.integral(9),
             IsaOp::VCeilF32 => self.integral(10),
             IsaOp::VTruncF32 => self.integral(11),
-            IsaOp::VCvtI32F32 => self.integer_of_float(true),
-            IsaOp::VCvtU32F32 => self.integer_of_float(false),
+            IsaOp::VCvtI32F32 | IsaOp::VCvtU32F32 => {
+                let x = self.source(0);
+                let value = self.integer_of_float(operation == IsaOp::VCvtI32F32, x);
+                self.result(value)
+            }
             IsaOp::VCvtF32U32 => {
                 // The upper and the lower half are exact, and their sum is rounded once.
                 let value = self.source(0);
@@ -317,6 +316,7 @@ impl Form<'_> {
             IsaOp::VCvtF16F32 => self.half_of_single(),
             _ => match Function::of(operation) {
                 Some((function, sources)) => self.function(function, sources),
+                None if self.bits(operation)? || self.half(operation)? || self.half_float(operation)? => Ok(()),
                 None => self.comparison(operation),
             },
         }

@@ -11,6 +11,8 @@ use crate::op::{Flow, Op};
 use crate::wave::Wave;
 
 pub const HOST: u32 = 0xf0;
+/// MODE.FP16_OVFL
+pub const OVERFLOWS: u32 = 1 << 23;
 
 /// Machines that this host can be.
 pub fn machines() -> Vec<Machine> {

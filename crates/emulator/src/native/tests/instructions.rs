@@ -11,7 +11,7 @@ use crate::mem::flat::{self, Encoded, NO_BASE};
 use crate::mem::{Action, Transfer, buffer, ds, global_words};
 use crate::native::forms;
 use crate::native::graph::Graph;
-use crate::op::{Kind, Op, Semantics, Variants};
+use crate::op::{Kind, Op, OpFlags, Semantics, Variants};
 use crate::registers::{rows, scalar};
 use crate::registry::ValuOp;
 use crate::valu::compare::comparison;
@@ -55,7 +55,30 @@ pub(super) fn instruction(random: &mut Random, (operation, valu): (IsaOp, ValuOp
     };
     let mut src = [0; 3].map(|_| register(random));
     let dst = rows::VGPR + random.below(19) as u16;
-    let prepared = match random.below(7) {
+    match operation {
+        // The kinds are known where it has a native form.
+        IsaOp::VCmpClassF32 => {
+            let imm = u64::from(random.next() & 0x3ff);
+            ops.push(Op {
+                inst,
+                ..lower::native_tests::splat_constant(Op { dst: rows::TEMP + 8, imm, ..Op::NOTHING })
+            });
+            src[1] = rows::TEMP + 8;
+        }
+        // It writes this one, too.
+        IsaOp::VSwapB32 => src[2] = rows::VGPR + random.below(19) as u16,
+        // Numbers of bytes, in one of some lanes' all others.
+        IsaOp::VPermB32 if random.below(3) != 0 => {
+            let imm = random.of(&[0x0706_0302, 0x0504_0100, 0x0c07_0c03]);
+            ops.push(Op {
+                inst,
+                ..lower::native_tests::splat_constant(Op { dst: rows::TEMP + 8, imm, ..Op::NOTHING })
+            });
+            src[2] = rows::TEMP + 8;
+        }
+        _ => {}
+    }
+    let prepared = match random.below(8) {
         0 => Some(lower::native_tests::splat(Op {
             dst: rows::TEMP,
             src: [random.of(&[3, 11, 21]), 0, 0],
@@ -75,6 +98,11 @@ pub(super) fn instruction(random: &mut Random, (operation, valu): (IsaOp, ValuOp
             let op = Op { dst: rows::TEMP, src: [src[0], 0, 0], imm, imm2, ..Op::NOTHING };
             Some(lower::native_tests::extract(op))
         }
+        5 => {
+            let (imm, imm2) = (random.below(4) as u64, random.of(&[0, 0x8000, 0x8000_8000]));
+            let op = Op { dst: rows::TEMP, src: [src[0], 0, 0], imm, imm2, ..Op::NOTHING };
+            Some(lower::native_tests::pick_halves(op))
+        }
         // A lane of another vector may be named, and lanes that are left out; what v_cmpx makes of EXEC would be lost.
         4 if mask_of(operation, 0) == 0 => Some(dpp(random, src[0])),
         _ => None,
@@ -87,14 +115,34 @@ pub(super) fn instruction(random: &mut Random, (operation, valu): (IsaOp, ValuOp
     if valu.accumulates {
         src[2] = dst;
     }
+    // What reads its destination has no other one, and some leave nothing there.
+    let merges = !valu.raw_mods && !matches!(operation, IsaOp::VSwapB32 | IsaOp::VNop) && random.below(4) == 0;
+    let to = if merges { rows::TEMP + 2 } else { dst };
     let (sdst, ssrc) = (mask_of(operation, random.of(&MASKS)), random.of(&MASKS));
     let kind = Kind::of(operation);
     let imm = if valu.raw_mods { (random.next() & 0x1fff).into() } else { 0 };
     let run = valu.variants.select();
-    ops.push(Op { run, kind, dst, src, sdst, ssrc, imm, imm2: valu.variant, inst, ..Op::NOTHING });
+    let flags = if saturates(operation) && random.below(3) == 0 { OpFlags::CLAMP } else { OpFlags::empty() };
+    ops.push(Op { run, kind, dst: to, src, sdst, ssrc, imm, imm2: valu.variant, flags, inst, ..Op::NOTHING });
+    // A comparison has left nothing there.
+    if merges && !forms::writes_mask(&Op { kind, ..Op::NOTHING }) {
+        ops.push(Op { inst, ..merge(random, dst) });
+    }
     if narrows {
         ops.push(Op { inst, ..lower::native_tests::restore_exec() });
     }
+}
+
+/// Whether there is a form that saturates.
+fn saturates(operation: IsaOp) -> bool {
+    matches!(operation, IsaOp::VAddU32 | IsaOp::VSubU32 | IsaOp::VSubrevU32)
+}
+
+/// A half, a byte or all that a row of its own holds takes its place in a register.
+fn merge(random: &mut Random, dst: u16) -> Op {
+    let (imm, mask) = random.of(&[(0u64, 0xffffu64), (16, 0xffff_0000), (0, 0xff), (8, 0xff00), (24, 0xff00_0000)]);
+    let imm2 = mask | random.of(&[0, 0, 1 << 32, 2 << 32]);
+    lower::native_tests::merge(Op { dst, src: [rows::TEMP + 2, 0, 0], imm, imm2, ..Op::NOTHING })
 }
 
 /// The lanes of a row permuted.
