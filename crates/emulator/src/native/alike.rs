@@ -124,7 +124,7 @@ impl Splitter {
     /// Whether a phase computes the same in all waves, and nothing but what may go to other registers.
     fn is_alike(&self, what: &What) -> bool {
         let is_scalar = match what {
-            What::Scalar(it) => !it.writes_exec(),
+            What::Scalar(it) => !it.writes_exec() && it.lane().is_none(),
             What::ScalarLoad(_) => !self.has_stored,
             _ => false,
         };

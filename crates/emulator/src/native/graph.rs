@@ -32,6 +32,8 @@ pub struct Graph {
     pub fences: bool,
     /// Lanes of a vector.
     pub lanes: usize,
+    /// A mask goes to a scalar register that lanes read as it was before: nothing may be left in the middle.
+    pub overwrites: bool,
     /// The lanes that results go to, where DPP leaves some out.
     pub narrowed: Option<Value>,
 }
@@ -149,6 +151,19 @@ impl Graph {
         all.sort_unstable();
         all.dedup();
         all
+    }
+
+    /// Whether lanes may be left to the interpreter.
+    pub fn may_be_left(&self) -> bool {
+        !self.never_nan.is_empty() || self.accesses()
+    }
+
+    /// Scalar registers that lanes read, and that a mask is written to.
+    pub fn overwritten(&self, wave64: bool) -> Vec<u8> {
+        let is_mask = |code: u8| self.masks.contains_key(&code);
+        let is_written = |code: u8| is_mask(code) || wave64 && code.checked_sub(1).is_some_and(is_mask);
+        let read = self.nodes.iter().filter_map(|node| if let Node::Scalar(code) = *node { Some(code) } else { None });
+        read.filter(|&code| is_written(code)).collect()
     }
 
     /// Whether it reads memory.

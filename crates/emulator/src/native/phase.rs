@@ -118,7 +118,8 @@ pub fn next_run(ops: &[Op], start: usize, terms: Terms) -> (usize, Vec<Phase>) {
         let border = terms.skip.map(|skip| skip.to).filter(|&to| at < to);
         let longest = border.unwrap_or(usize::MAX).min(start + LONGEST);
         let (end, graph) = lanes(ops, at, longest, terms);
-        if end > at {
+        let has_lanes = end > at;
+        if has_lanes {
             phases.push(Phase { ops: at - start..end - start, what: What::Lanes(graph) });
             at = end;
         }
@@ -147,6 +148,8 @@ pub fn next_run(ops: &[Op], start: usize, terms: Terms) -> (usize, Vec<Phase>) {
         }
         match What::of(&ops[at..end]).filter(|_| !terms.excludes(op)) {
             Some(what) => phases.push(Phase { ops: at - start..end - start, what }),
+            // What reads a mask as a whole, or overwrites what the lanes read, may begin another phase of lanes.
+            None if has_lanes => continue,
             None => break,
         }
         at = end;

@@ -12,7 +12,7 @@ use luthier_isa::op::Op as IsaOp;
 pub(super) use compare::{HOST, OVERFLOWS, machines, run, run_past};
 use compare::{compare, compare_past};
 pub(super) use instructions::{LOADS, instructions, load_of, operations, scalar_operations};
-use instructions::{instruction, scalar_instruction};
+use instructions::{instruction, lane_read, scalar_instruction};
 pub(super) use random::Random;
 pub(super) use waves::{ADDRESSES, BUFFER_OFFSETS, HELD, OFFSETS, PLACES, REGISTERS, held, wave};
 
@@ -63,6 +63,17 @@ fn each_scalar_operation_computes_what_the_interpreter_does() {
                 let ops: Vec<Op> = (0..5).map(|inst| scalar_instruction(&mut random, operation, inst)).collect();
                 assert_ne!(compare(machine, &ops, wave64, seed, HOST, 8), 0, "{operation:?} has no native form");
             }
+        }
+    }
+}
+
+#[test]
+fn scalars_of_lanes_are_the_interpreters() {
+    for (machine, wave64) in machines().iter().flat_map(|&machine| [(machine, true), (machine, false)]) {
+        for seed in 0..60 {
+            let mut random = Random::new(seed);
+            let ops: Vec<Op> = (0..5).map(|inst| lane_read(&mut random, inst)).collect();
+            assert_ne!(compare(machine, &ops, wave64, seed, HOST, 8), 0, "no native form");
         }
     }
 }

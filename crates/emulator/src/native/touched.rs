@@ -1,6 +1,6 @@
 //! The scalar registers that a phase reads and writes.
 
-use super::forms::{Branch, HardwareAccess, Scalar, ScalarForm, Source, Space};
+use super::forms::{Branch, HardwareAccess, Scalar, ScalarForm, Source, Space, Which};
 use super::nodes::{Buffer, Node, Place, Rest};
 use super::phase::What;
 use crate::registers::scalar;
@@ -34,6 +34,9 @@ pub fn for_each_source(what: &mut What, wave64: bool, visit: &mut impl FnMut(&mu
                     visit(code, count);
                 }
             }
+            if let ScalarForm::Lane(_, Which::Register(code)) = &mut it.form {
+                visit(code, 1);
+            }
         }
         What::ScalarLoad(load) => {
             visit(&mut load.base, 2);
@@ -65,6 +68,7 @@ pub fn unnamed_sources(what: &What) -> &'static [Codes] {
     const PAIR: u8 = 2;
     match what {
         What::Scalar(it) if it.form.reads_scc() => &[(scalar::SCC, 1)],
+        What::Scalar(Scalar { form: ScalarForm::Lane(_, Which::First), .. }) => &[(scalar::EXEC, PAIR)],
         What::Scalar(Scalar { form: ScalarForm::SaveExec { .. }, .. }) | What::Lanes(_) | What::Store(_) => {
             &[(scalar::EXEC, PAIR)]
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use luthier_isa::op::Op as IsaOp;
 
-use super::forms::{Source, Space, Store};
+use super::forms::{ScalarForm, Source, Space, Store, Which};
 use super::machine::Machine;
 use super::nodes::{Base, Node, Place, Rest};
 use super::phase::{self, Phase, Skip, Terms, What};
@@ -83,8 +83,9 @@ fn may_read(what: &What, code: u8) -> bool {
         },
         What::Scalar(it) => {
             let is_source = |source: &Source| matches!(source, Source::Register(it) if is_of(*it));
+            let is_lane = matches!(it.form, ScalarForm::Lane(_, Which::Register(it)) if is_of(it));
             // Some change a part of what they write.
-            [it.a, it.b].iter().any(is_source) || is_of(it.dst)
+            is_lane || [it.a, it.b].iter().any(is_source) || is_of(it.dst)
         }
         What::ScalarLoad(load) => is_of(load.base) || load.offset == Some(code),
         What::Branch(_) | What::Skip(..) => is_of(scalar::VCC),
@@ -107,9 +108,8 @@ fn reads(what: &What) -> BTreeSet<u16> {
             let data = accesses.iter().flat_map(|access| access.data..access.data + words);
             [*address].into_iter().chain(high).chain(data).collect()
         }
-        What::Scalar(_) | What::ScalarLoad(_) | What::Hardware(_) | What::Branch(_) | What::Skip(..) | What::Fence => {
-            BTreeSet::new()
-        }
+        What::Scalar(it) => it.lane().into_iter().map(|(row, _)| row).collect(),
+        What::ScalarLoad(_) | What::Hardware(_) | What::Branch(_) | What::Skip(..) | What::Fence => BTreeSet::new(),
     }
 }
 
@@ -129,7 +129,7 @@ pub fn read_first(phases: &[Phase]) -> BTreeSet<u16> {
         }
     }
     let changes = phases.iter().any(|phase| match &phase.what {
-        What::Scalar(it) => it.widens_exec(),
+        What::Scalar(it) => it.widens_exec() || it.lane().is_some(),
         What::Lanes(graph) => graph.nodes.iter().any(|node| matches!(node, Node::Crossed { .. } | Node::Readable(_))),
         _ => false,
     });

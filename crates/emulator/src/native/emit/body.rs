@@ -54,6 +54,8 @@ pub(super) struct Body<'a> {
     pub uses: Vec<Vec<u32>>,
     /// Results are being stored: rows no longer hold what they held.
     pub storing: bool,
+    /// Scalar registers whose contents are on the stack.
+    pub kept: Vec<u8>,
     /// Addresses of LDS that have been looked at.
     pub looked_at: Vec<Address>,
     /// The same of places in device memory.
@@ -87,6 +89,7 @@ impl<'a> Body<'a> {
             slots: vec![false; SLOTS],
             uses,
             storing: false,
+            kept: Vec::new(),
             looked_at: Vec::new(),
             found: Vec::new(),
             masks: Masks::of(plan, machine),
@@ -131,6 +134,7 @@ impl<'a> Body<'a> {
     pub fn lanes(&mut self) -> Result<(), TooLarge> {
         self.begin_stretches()?;
         self.find_buffers()?;
+        self.keep_scalars()?;
         let top = self.asm.at;
         if self.machine.wide {
             self.put(Instruction::with2(Code::VEX_Kmovw_kr_km16, EXEC, self.piece(scalar::EXEC)))?;
@@ -149,6 +153,29 @@ impl<'a> Body<'a> {
         self.plan.frame.next(self.asm, self.machine, top)?;
         let plan = self.plan;
         plan.graph.masks.keys().filter(|code| plan.read_whole.contains(code)).try_for_each(|&code| self.join(code))
+    }
+
+    /// Scalars whose registers masks are written to, a vector's lanes at a time, are read on the stack.
+    fn keep_scalars(&mut self) -> Result<(), TooLarge> {
+        self.kept = self.graph.overwritten(self.plan.wave64);
+        for number in 0..self.kept.len() {
+            let from = MemoryOperand::with_base_displ(Register::RSI, i64::from(self.kept[number]) * 4);
+            self.put(Instruction::with2(Code::Mov_r32_rm32, Register::EAX, from))?;
+            self.put(Instruction::with2(Code::Mov_rm32_r32, self.kept_scalar(number), Register::EAX))?;
+        }
+        Ok(())
+    }
+
+    fn kept_scalar(&self, number: usize) -> MemoryOperand {
+        MemoryOperand::with_base_displ(Register::RSP, self.plan.frame.stores + 4 * number as i64)
+    }
+
+    /// Where a scalar is.
+    pub(super) fn scalar(&self, code: u8) -> MemoryOperand {
+        match self.kept.iter().position(|&kept| kept == code) {
+            Some(number) => self.kept_scalar(number),
+            None => MemoryOperand::with_base_displ(Register::RSI, i64::from(code) * 4),
+        }
     }
 
     /// Stores as one what has been stored in pieces: a load of more than one of them would wait until all are in the cache.

@@ -153,7 +153,7 @@ pub fn emit(phases: &[Phase], machine: Machine, wave64: bool, purpose: Purpose) 
             }
             match &phase.what {
                 What::Scalar(it) => {
-                    scalar::emit(&mut asm, it)?;
+                    scalar::emit(&mut asm, it, frame, wave64)?;
                     continue;
                 }
                 What::Fence => {

@@ -79,7 +79,7 @@ impl Body<'_> {
                 self.put(Instruction::with2(self.machine.load(), to, from))?;
             }
             (None, Node::Scalar(code)) => {
-                let from = MemoryOperand::with_base_displ(Register::RSI, i64::from(code) * 4);
+                let from = self.scalar(code);
                 self.put(Instruction::with2(self.machine.broadcast(), to, from))?;
             }
             (None, Node::Constant(constant)) => {

@@ -2,7 +2,8 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
-use super::super::forms::{Logic, Scalar, ScalarForm, Source, When};
+use super::super::forms::{Logic, Scalar, ScalarForm, Source, When, Which};
+use super::frame::Frame;
 use super::{Assembler, TooLarge, bits};
 use crate::registers::scalar;
 
@@ -44,7 +45,11 @@ const WIDE: Width = Width {
     compare: Code::Cmp_r64_rm64,
 };
 
-pub(super) fn emit(asm: &mut Assembler, it: &Scalar) -> Result<(), TooLarge> {
+pub(super) fn emit(asm: &mut Assembler, it: &Scalar, frame: Frame, wave64: bool) -> Result<(), TooLarge> {
+    if let Some((row, which)) = it.lane() {
+        load_lane(asm, (frame, wave64), row, which)?;
+        return asm.put(Instruction::with2(NARROW.store, held(it.dst), NARROW.a));
+    }
     let width = if it.wide { WIDE } else { NARROW };
     let Width { a, b, not, test, compare, .. } = width;
     let store = if it.form.is_narrowing() { NARROW.store } else { width.store };
@@ -164,6 +169,30 @@ pub(super) fn emit(asm: &mut Assembler, it: &Scalar) -> Result<(), TooLarge> {
         asm.put(Instruction::with2(Code::Mov_rm32_r32, held(scalar::SCC), SCC))?;
     }
     Ok(())
+}
+
+/// A row's word in a lane.
+fn load_lane(asm: &mut Assembler, (frame, wave64): (Frame, bool), row: u16, which: Which) -> Result<(), TooLarge> {
+    let rows = MemoryOperand::with_base_displ(Register::RSP, frame.given);
+    asm.put(Instruction::with2(Code::Mov_r64_rm64, Register::R9, rows))?;
+    let last = if wave64 { 63 } else { 31 };
+    match which {
+        Which::Number(number) => asm.put(Instruction::with2(Code::Mov_r32_imm32, Register::EAX, number & last))?,
+        Which::Register(code) => {
+            asm.put(Instruction::with2(Code::Mov_r32_rm32, Register::EAX, held(code)))?;
+            asm.put(Instruction::with2(Code::And_rm32_imm32, Register::EAX, last))?;
+        }
+        Which::First => {
+            let (load, to) =
+                if wave64 { (Code::Mov_r64_rm64, Register::RAX) } else { (Code::Mov_r32_rm32, Register::EAX) };
+            asm.put(Instruction::with2(load, to, held(scalar::EXEC)))?;
+            // It is 64 if none is on.
+            asm.put(Instruction::with2(Code::Tzcnt_r64_rm64, Register::RAX, Register::RAX))?;
+            asm.put(Instruction::with2(Code::And_rm32_imm32, Register::EAX, 63))?;
+        }
+    }
+    let word = MemoryOperand::with_base_index_scale_displ_size(Register::R9, Register::RAX, 4, 256 * i64::from(row), 1);
+    asm.put(Instruction::with2(Code::Mov_r32_rm32, Register::EAX, word))
 }
 
 pub(super) fn load(asm: &mut Assembler, width: &Width, to: Register, from: Source) -> Result<(), TooLarge> {

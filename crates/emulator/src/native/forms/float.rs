@@ -53,6 +53,22 @@ impl Form<'_> {
         self.graph.binary(if is_least { Binary::Or } else { Binary::And }, one, other)
     }
 
+    /// The middle one of three. Where the largest one is a zero, not all processors tell zeros of both signs apart: it is left then.
+    pub(super) fn middle(&mut self, [a, b, c]: [Value; 3]) -> Value {
+        use Binary::{Equal, MaxF, MinF, Shl};
+        let (low, high) = (self.extreme(MinF, a, b), self.extreme(MaxF, a, b));
+        let top = self.extreme(MaxF, high, c);
+        let (zero, nan) = (self.graph.constant(0), self.graph.constant(0x7fc0_0000));
+        let magnitude = self.shifted(Shl, top, 1);
+        let mask = self.graph.binary(Equal, magnitude, zero);
+        let known = self.graph.node(Node::Select { mask, yes: nan, no: top });
+        self.graph.never_nan(known);
+        let high = self.extreme(MinF, high, c);
+        let value = self.extreme(MaxF, low, high);
+        // It is no more than the largest one, which has to be looked at.
+        self.graph.binary(MinF, value, known)
+    }
+
     pub(super) fn integral(&mut self, how: u8) -> Result<(), Foreign> {
         let value = self.source(0);
         let value = self.flushed(value);

@@ -19,7 +19,7 @@ mod scalar_form;
 pub use branch::{Branch, branch};
 pub use hardware::{Hardware, HardwareAccess, hardware};
 pub use memory::{Space, Store, scalar_load, store};
-pub use scalar::{Logic, Scalar, ScalarForm, Source, When};
+pub use scalar::{Logic, Scalar, ScalarForm, Source, When, Which};
 pub use scalar_form::scalar_form;
 
 use luthier_isa::op::Op as IsaOp;
@@ -30,13 +30,21 @@ use crate::op::{Kind, Op, OpFlags};
 use crate::registers::{inline_constant_f16, inline_constant32, rows, scalar as codes};
 use crate::valu::compare::comparison;
 
+/// Scalar registers at most that are kept while masks take their place.
+pub const MOST_OVERWRITTEN: usize = 8;
+
 /// That a micro-op has no native form here: the run ends before its instruction.
 #[derive(Debug)]
 pub struct Foreign;
 
 /// Adds what a micro-op does to a run's graph.
 pub fn add(graph: &mut Graph, op: &Op, wave64: bool) -> Result<(), Foreign> {
-    let mut form = Form { graph, op, wave64 };
+    one(&mut Form { graph, op, wave64 })?;
+    if graph.overwrites && graph.may_be_left() { Err(Foreign) } else { Ok(()) }
+}
+
+fn one(form: &mut Form) -> Result<(), Foreign> {
+    let op = form.op;
     match op.kind {
         Kind::SPLAT => {
             let code = (op.src[0] & 255) as u8;
@@ -190,9 +198,8 @@ impl Form<'_> {
     pub(super) fn mask_result(&mut self, value: Value) -> Result<(), Foreign> {
         let code = self.op.sdst;
         let overlaps = |other: &u8| *other != code && self.wave64 && other.abs_diff(code) == 1;
-        // A scalar that the run has read before is read again in each piece of it.
+        // What the run has read before is read again in each piece of it.
         let is_read = |node: &Node| match *node {
-            Node::Scalar(read) => read == code || self.wave64 && read == code.wrapping_add(1),
             Node::Mask(read) => read == code || self.wave64 && read.abs_diff(code) == 1,
             Node::Global { place: Place { rest: Rest::Base(base), .. }, .. } => [base.code, base.code.wrapping_add(1)]
                 .iter()
@@ -210,7 +217,9 @@ impl Form<'_> {
             None => value,
         };
         self.graph.masks.insert(code, value);
-        Ok(())
+        let overwritten = self.graph.overwritten(self.wave64).len();
+        self.graph.overwrites = overwritten != 0;
+        if overwritten > MOST_OVERWRITTEN { Err(Foreign) } else { Ok(()) }
     }
 
     /// EXEC becomes what a comparison gives, and nothing else does.

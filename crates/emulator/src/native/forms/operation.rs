@@ -277,6 +277,18 @@ impl Form<'_> {
                 let value = self.extreme(op, value, c);
                 self.result(value)
             }
+            IsaOp::VMinmaxF32 | IsaOp::VMaxminF32 => {
+                let [a, b, c] = self.three().map(|value| self.flushed(value));
+                let (first, second) = if operation == IsaOp::VMinmaxF32 { (MinF, MaxF) } else { (MaxF, MinF) };
+                let value = self.extreme(first, a, b);
+                let value = self.extreme(second, value, c);
+                self.result(value)
+            }
+            IsaOp::VMed3F32 => {
+                let sources = self.three().map(|value| self.flushed(value));
+                let value = self.middle(sources);
+                self.result(value)
+            }
             IsaOp::VCvtF32Ubyte0 | IsaOp::VCvtF32Ubyte1 | IsaOp::VCvtF32Ubyte2 | IsaOp::VCvtF32Ubyte3 => {
                 let byte = match operation {
                     IsaOp::VCvtF32Ubyte0 => 0,

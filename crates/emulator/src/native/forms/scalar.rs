@@ -19,6 +19,16 @@ pub enum Source {
     Constant(u64),
 }
 
+/// Which lane.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which {
+    /// The first one that is on, or the wave's first one if none is.
+    First,
+    Number(u32),
+    /// As a scalar register says.
+    Register(u8),
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Logic {
     And,
@@ -44,6 +54,8 @@ pub enum When {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ScalarForm {
     Move,
+    /// What a row holds in a lane; the sources have no meaning.
+    Lane(u16, Which),
     /// SCC says whether the result is not zero.
     Not,
     Logic {
@@ -121,10 +133,11 @@ pub enum ScalarForm {
 
 impl ScalarForm {
     pub fn has_one_source(self) -> bool {
-        use ScalarForm::{Absolute, CountOnes, Extend, FirstBit, Move, Not, SaveExec, SignedField};
+        use ScalarForm::{Absolute, CountOnes, Extend, FirstBit, Lane, Move, Not, SaveExec, SignedField};
         matches!(
             self,
-            Move | Not
+            Move | Lane(..)
+                | Not
                 | SaveExec { .. }
                 | SignedField { .. }
                 | Extend { .. }
@@ -146,11 +159,12 @@ impl ScalarForm {
     }
 
     pub fn writes_scc(self) -> bool {
-        use ScalarForm::{AddQuietly, Extend, FirstBit, Move, Multiply, MultiplyHigh};
+        use ScalarForm::{AddQuietly, Extend, FirstBit, Lane, Move, Multiply, MultiplyHigh};
         use ScalarForm::{Ones, Pack, Select, SetBit, SubtractQuietly};
         !matches!(
             self,
-            Move | Multiply
+            Move | Lane(..)
+                | Multiply
                 | MultiplyHigh { .. }
                 | AddQuietly
                 | SubtractQuietly
@@ -180,6 +194,11 @@ impl Scalar {
         let writes = self.dst..=self.dst + u8::from(self.wide && !self.form.is_narrowing());
         matches!(self.form, ScalarForm::SaveExec { .. })
             || self.form.writes_result() && (writes.contains(&scalar::EXEC) || writes.contains(&(scalar::EXEC + 1)))
+    }
+
+    /// The row that it reads a lane of, and which one.
+    pub fn lane(&self) -> Option<(u16, Which)> {
+        if let ScalarForm::Lane(row, which) = self.form { Some((row, which)) } else { None }
     }
 
     /// Whether lanes may be on behind it that were off before.

@@ -2,9 +2,9 @@
 
 use luthier_isa::op::Op as IsaOp;
 
-use super::scalar::{Logic, Scalar, ScalarForm, Source, When};
+use super::scalar::{Logic, Scalar, ScalarForm, Source, When, Which};
 use crate::op::Op;
-use crate::registers::scalar;
+use crate::registers::{inline_constant32, scalar};
 use crate::scalar::{IMM, IMM2};
 
 /// The form of a scalar micro-op.
@@ -154,6 +154,20 @@ pub fn scalar_form(op: &Op) -> Option<Scalar> {
             let value = Source::Constant(op.imm2);
             return Some(Scalar { wide: true, ..of_constant(value, op.sdst) }).filter(|it| it.dst < scalar::SCC);
         }
+        IsaOp::SBrevB32 => {
+            let value = match op.src[0] {
+                IMM => op.imm as u32,
+                IMM2 => op.imm2 as u32,
+                code => inline_constant32(u8::try_from(code).ok()?)?,
+            };
+            return Some(of_constant(Source::Constant(value.reverse_bits().into()), op.sdst))
+                .filter(|it| it.dst < scalar::SCC);
+        }
+        IsaOp::VReadfirstlaneB32 => return lane_of(op, Which::First),
+        IsaOp::VReadlaneB32 => {
+            let code = u8::try_from(op.src[1]).ok()?;
+            return lane_of(op, inline_constant32(code).map_or(Which::Register(code), Which::Number));
+        }
         _ => return None,
     };
     let source = |k: usize, wide: bool| match op.src[k] {
@@ -178,6 +192,12 @@ pub fn scalar_form(op: &Op) -> Option<Scalar> {
         None => source(usize::from(!matches!(form, ScalarForm::SetBit(_))), wide && !form.has_narrow_second())?,
     };
     (op.sdst < scalar::SCC).then_some(Scalar { form, wide, a, b, dst: op.sdst })
+}
+
+fn lane_of(op: &Op, which: Which) -> Option<Scalar> {
+    let is_known = !matches!(which, Which::Register(code) if code > scalar::SCC);
+    let of = of_constant(Source::Constant(0), op.sdst);
+    (is_known && op.sdst < scalar::SCC).then(|| Scalar { form: ScalarForm::Lane(op.src[0], which), ..of })
 }
 
 fn of_constant(value: Source, dst: u8) -> Scalar {

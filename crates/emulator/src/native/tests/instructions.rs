@@ -234,8 +234,10 @@ fn buffer_access(random: &mut Random, inst: u16) -> Op {
 pub fn scalar_operations() -> Vec<IsaOp> {
     // Some have none but with a constant.
     let has_form = |&&operation: &&IsaOp| {
-        let src = [1, crate::scalar::IMM, 0];
-        forms::scalar_form(&Op { kind: Kind::of(operation), src, ..Op::NOTHING }).is_some()
+        crate::scalar::lookup(operation).is_some() && {
+            let src = [crate::scalar::IMM, crate::scalar::IMM, 0];
+            forms::scalar_form(&Op { kind: Kind::of(operation), src, ..Op::NOTHING }).is_some()
+        }
     };
     IsaOp::all().iter().filter(has_form).copied().collect()
 }
@@ -252,17 +254,35 @@ pub(super) fn scalar_instruction(random: &mut Random, operation: IsaOp, inst: u1
         _ => random.below(SCALARS) as u16,
     };
     let mut src = [0; 3].map(|_| source(random));
-    if matches!(operation, IsaOp::SBfeI32 | IsaOp::SBfeI64) {
-        src[1] = crate::scalar::IMM;
+    match operation {
+        IsaOp::SBfeI32 | IsaOp::SBfeI64 => src[1] = crate::scalar::IMM,
+        IsaOp::SBrevB32 => {
+            let constant = 128 + random.below(81) as u16;
+            src[0] = random.of(&[crate::scalar::IMM, crate::scalar::IMM2, constant]);
+        }
+        _ => {}
     }
     let sdst = if random.below(12) == 0 { random.of(&[106, 126]) } else { 2 * random.below(SCALARS / 2) as u8 };
     let [imm, imm2] = [0; 2].map(|_| u64::from(random.word(8)) << 32 | u64::from(random.word(8)));
     let kind = Kind::of(operation);
     // Some have 16 bits of it.
-    let has_form = forms::scalar_form(&Op { kind, src: [1, crate::scalar::IMM, 0], imm, ..Op::NOTHING }).is_some();
+    let has_form =
+        forms::scalar_form(&Op { kind, src: [crate::scalar::IMM, crate::scalar::IMM, 0], imm, ..Op::NOTHING })
+            .is_some();
     let imm = if random.below(2) == 0 && has_form { imm } else { i64::from(imm as i16) as u64 };
     let run = crate::scalar::lookup(operation).expect("a scalar operation");
     Op { run, kind, src, sdst, imm, imm2, inst, ..Op::NOTHING }
+}
+
+/// A scalar register gets what a lane has: the first one, or one that a constant or a register says.
+pub(super) fn lane_read(random: &mut Random, inst: u16) -> Op {
+    let operation = random.of(&[IsaOp::VReadfirstlaneB32, IsaOp::VReadlaneB32, IsaOp::VReadlaneB32]);
+    let (constant, register) = (128 + random.below(65) as u16, random.below(SCALARS) as u16);
+    let number = random.of(&[constant, register]);
+    let src = [rows::VGPR + random.below(usize::from(REGISTERS)) as u16, number, 0];
+    let sdst = random.of(&[0, 2, 5, 9, 14, 20, 23, scalar::VCC]);
+    let run = valu::lookup(operation).expect("an operation").variants.select();
+    Op { run, kind: Kind::of(operation), src, sdst, inst, ..Op::NOTHING }
 }
 
 /// An access to a hardware register that all processors have, and no clock: mostly one that has a native form. Perhaps with what
@@ -315,6 +335,7 @@ pub fn instructions(
             match random.below(16) {
                 0 => hardware_access(random, inst, ops),
                 1..5 => ops.push(scalar_load(random, inst)),
+                5..7 => ops.push(lane_read(random, inst)),
                 _ => ops.push(scalar_instruction(random, operation, inst)),
             }
         } else if random.below(accesses) == 0 {
