@@ -245,6 +245,9 @@ impl Builder {
         };
         let transposing = || ds_transpose::lookup(info.op()).or_else(|| gfx1250::transposing(info.op()).map(|t| t.0));
         if let Some(run) = ds_lanes::lookup(info.op(), offset).or_else(transposing) {
+            if ds_lanes::reaches_all(info.op(), info.mode) {
+                op.kind = Kind::of(info.op());
+            }
             self.push_handler(run, op, WIDEST);
             return Ok(());
         }

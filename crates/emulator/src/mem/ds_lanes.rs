@@ -24,6 +24,15 @@ fn reached(w: &Wave, addresses: &Row, offset: u64) -> Sources {
     lanes
 }
 
+/// Whether it is an operation that reads lanes, each of which reaches all of the wave.
+pub fn reaches_all(op: IsaOp, mode: luthier_isa::Mode) -> bool {
+    if !matches!(op, IsaOp::DsBpermuteB32 | IsaOp::DsBpermuteFiB32) {
+        return false;
+    }
+    let halves = matches!(mode.target().generation(), Generation::Gfx10 | Generation::Gfx11);
+    !halves || mode.wave() == luthier_isa::Wave::W32
+}
+
 /// Lane `i` reads lane `address / 4`; inactive lanes read as zero.
 fn bpermute(w: &mut Wave, op: &Op) -> Flow {
     let from = reached(w, w.row(op.src[0]), op.imm);

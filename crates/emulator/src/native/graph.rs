@@ -32,8 +32,9 @@ pub struct Graph {
     pub fences: bool,
     /// Lanes of a vector.
     pub lanes: usize,
-    /// A mask goes to a scalar register that lanes read as it was before: nothing may be left in the middle.
-    pub overwrites: bool,
+    /// What lanes read at its beginning is not there in its middle (a scalar register that a mask goes to, lanes that have been
+    /// done, EXEC): none may be left to the interpreter.
+    pub is_whole: bool,
     /// The lanes that results go to, where DPP leaves some out.
     pub narrowed: Option<Value>,
 }

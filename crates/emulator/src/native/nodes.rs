@@ -158,6 +158,17 @@ pub enum Node {
     Lanes(u16),
     /// Which lane of the wave each is.
     LaneNumbers,
+    /// A number for each lane of the wave.
+    Table([u8; 64]),
+    /// What a row held before the phase in other lanes of the wave, whose numbers these are: zero where such a lane is off,
+    /// unless lanes that are off are read, too.
+    Elsewhere {
+        row: u16,
+        lanes: Value,
+        fetches: bool,
+    },
+    /// Whether these lanes are on.
+    Reached(Value),
     /// What a function gives.
     Called {
         function: Function,
@@ -308,6 +319,7 @@ impl Node {
             | Node::Lanes(_)
             | Node::Kept
             | Node::LaneNumbers
+            | Node::Table(_)
             | Node::Streamed(_) => [None; SOURCES],
             Node::Called { sources, .. } => sources,
             Node::Shift(_, a, _)
@@ -320,6 +332,8 @@ impl Node {
             | Node::HalfOfSingle(a, _)
             | Node::More(a, _)
             | Node::Crossed { source: a, .. }
+            | Node::Elsewhere { lanes: a, .. }
+            | Node::Reached(a)
             | Node::Buffer { offsets: a, .. }
             | Node::Lds { address: Address { of: a, .. }, .. } => some([a]),
             Node::Binary(_, a, b)

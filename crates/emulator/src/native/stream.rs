@@ -51,6 +51,7 @@ impl Stream {
             Node::Lds { .. } | Node::Buffer { .. } | Node::Called { .. } | Node::Crossed { .. } | Node::Readable(_) => {
                 true
             }
+            Node::Elsewhere { .. } | Node::Reached(_) => true,
             _ => false,
         };
         if !graph.masks.is_empty()

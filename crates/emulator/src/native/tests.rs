@@ -2,6 +2,7 @@
 
 mod accesses;
 mod compare;
+mod halves;
 mod instructions;
 mod loops;
 mod random;

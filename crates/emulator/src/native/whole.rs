@@ -101,7 +101,11 @@ fn reads(what: &What) -> BTreeSet<u16> {
         What::Lanes(graph) => {
             let live = graph.live();
             let nodes = graph.nodes.iter().zip(live).filter(|(_, live)| *live);
-            nodes.filter_map(|(node, _)| if let Node::Row(row) = *node { Some(row) } else { None }).collect()
+            let row = |node: &Node| match *node {
+                Node::Row(row) | Node::Elsewhere { row, .. } => Some(row),
+                _ => None,
+            };
+            nodes.filter_map(|(node, _)| row(node)).collect()
         }
         What::Store(Store { space, address, accesses, words, .. }) => {
             let high = matches!(space, Space::Global { base: None }).then_some(address + 1);
@@ -130,7 +134,10 @@ pub fn read_first(phases: &[Phase]) -> BTreeSet<u16> {
     }
     let changes = phases.iter().any(|phase| match &phase.what {
         What::Scalar(it) => it.widens_exec() || it.lane().is_some(),
-        What::Lanes(graph) => graph.nodes.iter().any(|node| matches!(node, Node::Crossed { .. } | Node::Readable(_))),
+        What::Lanes(graph) => graph
+            .nodes
+            .iter()
+            .any(|node| matches!(node, Node::Crossed { .. } | Node::Readable(_) | Node::Elsewhere { .. })),
         _ => false,
     });
     if changes {

@@ -6,6 +6,7 @@ use super::super::graph::Graph;
 use super::super::machine::Machine;
 use super::super::nodes::{Address, Place, Value};
 use super::assembler::Jump;
+use super::elsewhere::Copy;
 use super::frame::SLOTS;
 use super::masks::Masks;
 use super::{Assembler, EXEC, Plan, TooLarge};
@@ -56,6 +57,8 @@ pub(super) struct Body<'a> {
     pub storing: bool,
     /// Scalar registers whose contents are on the stack.
     pub kept: Vec<u8>,
+    /// Rows that have been copied to the stack.
+    pub copies: Vec<Copy>,
     /// Addresses of LDS that have been looked at.
     pub looked_at: Vec<Address>,
     /// The same of places in device memory.
@@ -90,6 +93,7 @@ impl<'a> Body<'a> {
             uses,
             storing: false,
             kept: Vec::new(),
+            copies: Vec::new(),
             looked_at: Vec::new(),
             found: Vec::new(),
             masks: Masks::of(plan, machine),
@@ -135,6 +139,7 @@ impl<'a> Body<'a> {
         self.begin_stretches()?;
         self.find_buffers()?;
         self.keep_scalars()?;
+        self.copy_rows()?;
         let top = self.asm.at;
         if self.machine.wide {
             self.put(Instruction::with2(Code::VEX_Kmovw_kr_km16, EXEC, self.piece(scalar::EXEC)))?;
@@ -232,6 +237,11 @@ impl<'a> Body<'a> {
             self.put(Instruction::with2(Code::VEX_Kmovw_kr_km16, Register::K1, piece))?;
             return self.put(Instruction::with2(Code::EVEX_Vpmovm2d_zmm_kr, to, Register::K1));
         }
+        self.expand_piece(to, piece)
+    }
+
+    /// The same of a byte in memory, for narrow vectors.
+    pub(super) fn expand_piece(&mut self, to: Register, piece: MemoryOperand) -> Result<(), TooLarge> {
         let bits = self.constant(self.plan.pool.bits);
         self.put(Instruction::with2(Code::VEX_Vpbroadcastb_ymm_xmmm8, to, piece))?;
         self.put(Instruction::with3(Code::VEX_Vpand_ymm_ymm_ymmm256, to, to, bits))?;

@@ -8,7 +8,7 @@ use super::pool::words;
 use super::{EXEC, TooLarge, masked};
 
 /// Zeros in the lanes that are not of a mask register.
-fn zeroed(it: Result<Instruction, IcedError>, mask: Register) -> Result<Instruction, IcedError> {
+pub(super) fn zeroed(it: Result<Instruction, IcedError>, mask: Register) -> Result<Instruction, IcedError> {
     let mut it = masked(it, mask)?;
     it.set_zeroing_masking(true);
     Ok(it)

@@ -21,6 +21,10 @@ pub const ALIGNMENT: i32 = 64;
 /// Vectors of a wave at most.
 pub const VECTORS: usize = 8;
 
+/// Bytes of a copy of a row, and how many there are at most.
+pub const COPY: usize = 256;
+pub const COPIES: usize = 6;
+
 /// Where things are on the stack.
 #[derive(Clone, Copy)]
 pub struct Frame {
@@ -36,6 +40,8 @@ pub struct Frame {
     /// What functions are given and give, and the registers meanwhile.
     pub calls: i64,
     pub kept: i64,
+    /// Copies of rows that lanes read elsewhere.
+    pub copies: i64,
     /// The stack pointer as it was before.
     pub stack: i64,
     pub size: i32,
@@ -52,8 +58,9 @@ impl Frame {
         let stack = kept + 8 * call::KEPT.len() as i64;
         let calls = ((stack + 8) as u64).next_multiple_of(ALIGNMENT as u64) as i64;
         let vectors = (SOURCES + RESULTS + machine.registers()) as i64;
-        let size = (calls + vectors * i64::from(machine.bytes())) as i32;
-        Frame { addresses, places, stores, spans, given, calls, kept, stack, size }
+        let copies = calls + vectors * i64::from(machine.bytes());
+        let size = (copies + (COPY * COPIES) as i64) as i32;
+        Frame { addresses, places, stores, spans, given, calls, kept, copies, stack, size }
     }
 
     pub fn before(self) -> MemoryOperand {

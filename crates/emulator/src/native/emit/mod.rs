@@ -26,6 +26,7 @@ mod call;
 mod columns;
 mod convert;
 mod crossing;
+mod elsewhere;
 mod frame;
 mod global;
 mod hardware;

@@ -5,6 +5,7 @@ use iced_x86::{Code, Instruction, Register};
 use super::super::machine::Machine;
 use super::super::nodes::{Binary, Node, Value};
 use super::body::{Body, Operand};
+use super::elsewhere::Copy;
 use super::pool::ODD_LANES;
 use super::{TooLarge, masked};
 
@@ -123,6 +124,9 @@ impl Body<'_> {
             Node::Readable(how) => self.readable(at, how),
             Node::Lanes(lanes) => self.some_lanes(at, lanes),
             Node::LaneNumbers => self.lane_numbers(at),
+            Node::Table(numbers) => self.table(at, numbers),
+            Node::Elsewhere { row, lanes, fetches } => self.elsewhere(at, Copy::Row { row, fetches }, lanes),
+            Node::Reached(lanes) => self.elsewhere(at, Copy::Exec, lanes),
             Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_) | Node::Kept => Ok(()),
         }
     }

@@ -22,6 +22,8 @@ pub struct Pool {
     at: HashMap<u32, usize>,
     /// A vector each.
     vectors: HashMap<[u32; 16], usize>,
+    /// A word for each lane of a wave.
+    tables: HashMap<[u8; 64], usize>,
     /// Where the bits of lanes are.
     pub bits: usize,
     /// Where it is how many units, bytes of halves and bytes of words there are from a first lane to the others.
@@ -50,6 +52,12 @@ impl Pool {
                     Node::Narrowed { .. } => {
                         let back = if machine.wide { convert::WIDE_BACK } else { convert::NARROW_BACK };
                         pool.add_vector(back, machine);
+                    }
+                    Node::Table(numbers) => {
+                        let next = pool.words.len();
+                        if *pool.tables.entry(numbers).or_insert(next) == next {
+                            pool.words.extend(numbers.map(u32::from));
+                        }
                     }
                     Node::Lanes(lanes) => {
                         pool.add(lanes.into());
@@ -102,6 +110,11 @@ impl Pool {
     /// Which of the words a vector begins with.
     pub fn vector(&self, lanes: [u32; 16]) -> Result<usize, TooLarge> {
         self.vectors.get(&lanes).copied().ok_or(TooLarge)
+    }
+
+    /// Which of the words a table begins with.
+    pub fn table(&self, numbers: [u8; 64]) -> Result<usize, TooLarge> {
+        self.tables.get(&numbers).copied().ok_or(TooLarge)
     }
 
     /// Which of the words a constant is.

@@ -234,10 +234,35 @@ impl Form<'_> {
         self.graph.node(Node::Select { mask, yes, no })
     }
 
-    /// Which lanes' f32 is of a kind that a constant names.
+    /// The same where it is no constant: a bit's number is made of the signs and of how many bounds the magnitude has passed.
+    fn class_of_lanes(&mut self, x: Value, kinds: Value) -> Value {
+        use Binary::{Add, And, GreaterS, Sar, Shl, Shr, Sub, Xor};
+        let magnitude = self.with_constant(And, x, !(1 << 31), !0);
+        let mut passed = self.graph.constant(0);
+        for bound in [0, 0x7f_ffff, 0x7f7f_ffff] {
+            let bound = self.graph.constant(bound);
+            let above = self.graph.binary(GreaterS, magnitude, bound);
+            passed = self.graph.binary(Sub, passed, above);
+        }
+        let sign = self.shifted(Sar, x, 31);
+        let number = self.graph.binary(Xor, passed, sign);
+        let no = self.with_constant(Add, number, 6, 0);
+        let [nan, quiet] = [0x7f80_0000, 0x7fbf_ffff].map(|bound| {
+            let bound = self.graph.constant(bound);
+            self.graph.binary(GreaterS, magnitude, bound)
+        });
+        // Of NaNs those that are not quiet come first.
+        let yes = self.with_constant(And, quiet, 1, !0);
+        let number = self.graph.node(Node::Select { mask: nan, yes, no });
+        let bit = self.graph.binary(Shr, kinds, number);
+        let top = self.shifted(Shl, bit, 31);
+        self.shifted(Sar, top, 31)
+    }
+
+    /// Which lanes' f32 is of a kind that is asked for.
     fn class(&mut self) -> Result<Value, Foreign> {
         let [x, kinds] = self.two();
-        let Node::Constant(kinds) = self.graph.of(kinds) else { return Err(Foreign) };
+        let Node::Constant(kinds) = self.graph.of(kinds) else { return Ok(self.class_of_lanes(x, kinds)) };
         // By magnitude: zero, denormal, normal, infinite, and NaNs, of which quiet ones are the larger ones.
         const FIRST: [u32; 7] = [0, 1, 0x80_0000, 0x7f80_0000, 0x7f80_0001, 0x7fc0_0000, 1 << 31];
         let [positive, negative] =

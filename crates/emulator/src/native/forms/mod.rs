@@ -40,7 +40,7 @@ pub struct Foreign;
 /// Adds what a micro-op does to a run's graph.
 pub fn add(graph: &mut Graph, op: &Op, wave64: bool) -> Result<(), Foreign> {
     one(&mut Form { graph, op, wave64 })?;
-    if graph.overwrites && graph.may_be_left() { Err(Foreign) } else { Ok(()) }
+    if graph.is_whole && graph.may_be_left() { Err(Foreign) } else { Ok(()) }
 }
 
 fn one(form: &mut Form) -> Result<(), Foreign> {
@@ -138,10 +138,16 @@ impl Form<'_> {
         self.graph.masks.contains_key(&code) || before.is_some_and(|before| self.graph.masks.contains_key(&before))
     }
 
-    /// EXEC is narrower than it says where a run is finished by the interpreter, and masks are not whole within one.
+    /// EXEC is narrower than it says where lanes are left to the interpreter, and masks are not whole within a phase.
     pub(super) fn scalar(&mut self, code: u8) -> Result<Value, Foreign> {
-        if matches!(code, 126 | 127 | codes::EXECZ | codes::VCCZ) || self.is_written(code) {
+        if matches!(code, codes::EXECZ | codes::VCCZ) || self.is_written(code) {
             return Err(Foreign);
+        }
+        if matches!(code, 126 | 127) {
+            if self.graph.narrowed.is_some() {
+                return Err(Foreign);
+            }
+            self.graph.is_whole = true;
         }
         if let Some(constant) = inline_constant32(code).filter(|_| (128..=248).contains(&code)) {
             return Ok(self.graph.constant(constant));
@@ -218,7 +224,7 @@ impl Form<'_> {
         };
         self.graph.masks.insert(code, value);
         let overwritten = self.graph.overwritten(self.wave64).len();
-        self.graph.overwrites = overwritten != 0;
+        self.graph.is_whole |= overwritten != 0;
         if overwritten > MOST_OVERWRITTEN { Err(Foreign) } else { Ok(()) }
     }
 

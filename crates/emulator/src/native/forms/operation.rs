@@ -329,6 +329,7 @@ impl Form<'_> {
             _ => match Function::of(operation) {
                 Some((function, sources)) => self.function(function, sources),
                 None if self.bits(operation)? || self.half(operation)? || self.half_float(operation)? => Ok(()),
+                None if self.lanes_apart(operation)? => Ok(()),
                 None => self.comparison(operation),
             },
         }

@@ -8,7 +8,7 @@ use super::random::Random;
 use super::waves::{ADDRESSES, BASE, BUFFER_OFFSETS, OFFSETS, PLACES, REGISTERS, RESOURCES, SCALAR_OFFSETS};
 use crate::mem::ds_words::Words;
 use crate::mem::flat::{self, Encoded, NO_BASE};
-use crate::mem::{Action, Transfer, buffer, ds, global_words};
+use crate::mem::{Action, Transfer, buffer, ds, ds_lanes, global_words};
 use crate::native::forms;
 use crate::native::graph::Graph;
 use crate::op::{Kind, Op, OpFlags, Semantics, Variants};
@@ -34,7 +34,7 @@ const MASKS: [u8; 4] = [scalar::VCC, 20, 22, 12];
 pub fn operations() -> Vec<(IsaOp, ValuOp)> {
     let has_form = |operation: IsaOp| {
         // Some take no shift but by a constant.
-        let src = [rows::CONST + 3; 3];
+        let src = [1, rows::CONST + 3, rows::CONST + 3];
         let op = Op { kind: Kind::of(operation), src, sdst: mask_of(operation, 20), ssrc: 22, ..Op::NOTHING };
         forms::add(&mut Graph::default(), &op, true).is_ok()
     };
@@ -56,8 +56,15 @@ pub(super) fn instruction(random: &mut Random, (operation, valu): (IsaOp, ValuOp
     let mut src = [0; 3].map(|_| register(random));
     let dst = rows::VGPR + random.below(19) as u16;
     match operation {
-        // The kinds are known where it has a native form.
-        IsaOp::VCmpClassF32 => {
+        // Numbers of lanes are the same in all of them.
+        IsaOp::VPermlane16B32 | IsaOp::VPermlanex16B32 => {
+            let op = Op { dst: rows::TEMP + 8, src: [random.of(&[3, 11, 21]), 0, 0], ..Op::NOTHING };
+            ops.push(Op { inst, ..lower::native_tests::splat(op) });
+            let constant = rows::CONST + random.below(usize::from(rows::CONSTS)) as u16;
+            (src[1], src[2]) =
+                if random.below(2) == 0 { (rows::TEMP + 8, constant) } else { (constant, rows::TEMP + 8) };
+        }
+        IsaOp::VCmpClassF32 if random.below(2) == 0 => {
             let imm = u64::from(random.next() & 0x3ff);
             ops.push(Op {
                 inst,
@@ -81,7 +88,7 @@ pub(super) fn instruction(random: &mut Random, (operation, valu): (IsaOp, ValuOp
     let prepared = match random.below(8) {
         0 => Some(lower::native_tests::splat(Op {
             dst: rows::TEMP,
-            src: [random.of(&[3, 11, 21]), 0, 0],
+            src: [random.of(&[3, 11, 21, 126]), 0, 0],
             ..Op::NOTHING
         })),
         1 => {
@@ -116,7 +123,9 @@ pub(super) fn instruction(random: &mut Random, (operation, valu): (IsaOp, ValuOp
         src[2] = dst;
     }
     // What reads its destination has no other one, and some leave nothing there.
-    let merges = !valu.raw_mods && !matches!(operation, IsaOp::VSwapB32 | IsaOp::VNop) && random.below(4) == 0;
+    let merges = !valu.raw_mods
+        && !matches!(operation, IsaOp::VSwapB32 | IsaOp::VNop | IsaOp::VPermlane64B32)
+        && random.below(4) == 0;
     let to = if merges { rows::TEMP + 2 } else { dst };
     let (sdst, ssrc) = (mask_of(operation, random.of(&MASKS)), random.of(&MASKS));
     let kind = Kind::of(operation);
@@ -153,9 +162,10 @@ fn dpp(random: &mut Random, source: u16) -> Op {
         return lower::native_tests::permute_eight(Op { imm, imm2, ..op });
     }
     let by = 1 + random.below(15) as u64;
+    let beyond = random.of(&[0x130, 0x134, 0x138, 0x13c, 0x142, 0x143]);
     let quad = u64::from(random.next()) & 0xff;
     let control =
-        random.of(&[quad, quad, 0x100 | by, 0x110 | by, 0x120 | by, 0x140, 0x141, 0x142, 0x150 | by, 0x160 | by]);
+        random.of(&[quad, quad, 0x100 | by, 0x110 | by, 0x120 | by, 0x140, 0x141, 0x150 | by, 0x160 | by, beyond]);
     let flags = random.of(&[0, 0, 1 << 16, 3 << 16, 2 << 16]);
     let enabled = match random.below(4) {
         0 => lower::native_tests::dpp_enabled(15, 1 + random.next() % 15),
@@ -198,6 +208,15 @@ fn lds_access(random: &mut Random, inst: u16) -> Op {
     }
     let run = Variants::of::<Words<true>>().select();
     Op { run, kind: Words::<true>::KIND, imm: op.imm | offset(random) << 32, ..op }
+}
+
+/// Lanes that read others by addresses.
+fn bpermute(random: &mut Random, inst: u16) -> Op {
+    let operation = random.of(&[IsaOp::DsBpermuteB32, IsaOp::DsBpermuteFiB32]);
+    let run = ds_lanes::lookup(operation, 0).expect("an operation");
+    let [dst, data] = [0; 2].map(|_| random.below(12) as u16);
+    let (address, imm) = (random.below(usize::from(REGISTERS)) as u16, random.of(&[0, 4, 132]));
+    Op { run, kind: Kind::of(operation), dst, src: [address, data, 0], imm, inst, ..Op::NOTHING }
 }
 
 /// An access to device memory.
@@ -339,7 +358,7 @@ pub fn instructions(
                 _ => ops.push(scalar_instruction(random, operation, inst)),
             }
         } else if random.below(accesses) == 0 {
-            let access = random.of(&[lds_access, global_access, buffer_access]);
+            let access = random.of(&[lds_access, bpermute, global_access, buffer_access]);
             ops.push(access(random, inst));
         } else {
             let operation = random.of(operations);
