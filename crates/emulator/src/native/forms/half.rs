@@ -173,7 +173,7 @@ impl Form<'_> {
             Node::Constant(word) => word <= 0xffff,
             Node::HalfOfSingle(..) => true,
             Node::Lds { address: Address { size, .. }, .. } | Node::Global { place: Place { size, .. }, .. } => {
-                size != Size::Word
+                matches!(size, Size::Byte | Size::Half)
             }
             Node::Shift(Shr, _, by) => by >= 16,
             Node::Binary(And | MinU, a, b) if depth > 0 => self.is_lower(a, depth - 1) || self.is_lower(b, depth - 1),

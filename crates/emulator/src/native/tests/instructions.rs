@@ -132,7 +132,7 @@ pub(super) fn instruction(random: &mut Random, (operation, valu): (IsaOp, ValuOp
     let imm = if valu.raw_mods { (random.next() & 0x1fff).into() } else { 0 };
     let run = valu.variants.select();
     let flags = if saturates(operation) && random.below(3) == 0 { OpFlags::CLAMP } else { OpFlags::empty() };
-    ops.push(Op { run, kind, dst: to, src, sdst, ssrc, imm, imm2: valu.variant, flags, inst, ..Op::NOTHING });
+    ops.push(Op { run, kind, dst: to, src, sdst, ssrc, imm, imm2: valu.variant, flags, inst });
     // A comparison has left nothing there.
     if merges && !forms::writes_mask(&Op { kind, ..Op::NOTHING }) {
         ops.push(Op { inst, ..merge(random, dst) });
