@@ -160,7 +160,9 @@ pub fn add_aligned<R: Rule, const M: usize, const BLOCKS: usize>(
     k: usize,
 ) {
     let (registers, from, to) = (result_registers(M, BLOCKS), usize::from(op.src[2]), usize::from(op.dst));
-    w.rows.copy_within(from..from + registers, to);
+    if from != to {
+        w.rows.copy_within(from..from + registers, to);
+    }
     let results = &mut w.rows[to..][..registers];
     for (block, results) in results.chunks_exact_mut(registers / BLOCKS).enumerate() {
         let a_block = a_block(RawMods(op.imm), BLOCKS, block);

@@ -1,11 +1,14 @@
 //! One operand of a matrix operation: its values, and what they are made of.
 
+use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::accumulate::b_lane;
 use super::fields;
 use super::types::Element;
 use crate::fp::small::packed;
+#[cfg(target_arch = "x86_64")]
+use crate::level::{Level, level};
 use crate::op::Op;
 use crate::registers::Row;
 
@@ -113,6 +116,11 @@ impl<const PER_LANE: usize> Side<PER_LANE> {
     ) {
         (self.fraction, self.least) = (E::FRACTION, E::least(op));
         let value = self.value.as_flattened_mut();
+        #[cfg(target_arch = "x86_64")]
+        if E::IS_WIDENED && M >= 16 && blgp == 0 && level() != Level::Base {
+            super::lanes::by_widest(vectors::Take::<E, _, PER_LANE, M> { rows, value, place, element: PhantomData });
+            return;
+        }
         for e in 0..PER_LANE {
             let mut codes = [0; 64];
             match E::BITS {
@@ -227,5 +235,39 @@ impl<const PER_LANE: usize> Parts<PER_LANE> {
         self.significand.as_flattened_mut()[to..to + n].copy_from_slice(&from.significand[at..at + n]);
         self.exponent.as_flattened_mut()[to..to + n].copy_from_slice(&from.exponent[at..at + n]);
         self.special = from.special;
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod vectors {
+    use super::super::lanes::{Job, Lanes};
+    use super::{Element, PhantomData, Row};
+
+    /// Takes elements of 16 bits from registers to their places, as [`super::Side::load`] says.
+    pub struct Take<'a, E, P, const PER_LANE: usize, const M: usize> {
+        pub rows: &'a [Row],
+        pub value: &'a mut [f32],
+        pub place: P,
+        pub element: PhantomData<E>,
+    }
+
+    impl<E: Element, P: Fn(usize, usize) -> usize, const PER_LANE: usize, const M: usize> Job
+        for Take<'_, E, P, PER_LANE, M>
+    {
+        type Result = ();
+        #[inline(always)]
+        unsafe fn run<L: Lanes>(self) {
+            assert!(M.is_multiple_of(L::N));
+            for (e, row) in (0..PER_LANE).map(|e| (e, &self.rows[e / 2].0)) {
+                for lane in (0..64).step_by(L::N) {
+                    let to = &mut self.value[(self.place)(lane / M * M, e) + lane % M..][..L::N];
+                    // SAFETY: as the caller says; a row has 64 words, and there is room for as many as `L` has.
+                    unsafe {
+                        let words = L::load_int(row.as_ptr().add(lane).cast());
+                        L::store(to.as_mut_ptr().cast(), E::widened::<L>(words, 16 * (e % 2) as u32));
+                    }
+                }
+            }
+        }
     }
 }

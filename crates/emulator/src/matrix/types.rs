@@ -4,6 +4,9 @@ use crate::fp::half::{all_to_f32, f16_to_f32};
 use crate::fp::small::{BF6, BF8, BF8_FNUZ, FP4, FP6, FP8, FP8_FNUZ, Small};
 use crate::op::{Op, OpFlags};
 
+#[cfg(target_arch = "x86_64")]
+use super::lanes::Lanes;
+
 use std::sync::LazyLock;
 
 /// An element type.
@@ -29,6 +32,18 @@ pub trait Element {
             };
         }
         values
+    }
+    /// There is [`Element::widened`].
+    const IS_WIDENED: bool = false;
+    /// The values of codes of 16 bits that are `at` bits up in their words.
+    ///
+    /// # Safety
+    /// The processor has what `L` is named for.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn widened<L: Lanes>(_words: L::Int, _at: u32) -> L::Float {
+        // SAFETY: as the caller says.
+        unsafe { L::all(0.0) }
     }
     /// A conversion of codes to values by table, where that is faster.
     fn table(_op: &Op) -> Option<&'static [f32]> {
@@ -62,6 +77,13 @@ impl Element for F16 {
     fn values(_op: &Op, codes: &[u32; 64]) -> [f32; 64] {
         all_to_f32(codes)
     }
+    const IS_WIDENED: bool = true;
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn widened<L: Lanes>(words: L::Int, at: u32) -> L::Float {
+        // SAFETY: as the caller says.
+        unsafe { L::singles_of_halves(L::down(words, at)) }
+    }
 }
 
 impl Element for Bf16 {
@@ -73,6 +95,13 @@ impl Element for Bf16 {
     #[inline(always)]
     fn value(_op: &Op, code: u32) -> f32 {
         f32::from_bits(code << 16)
+    }
+    const IS_WIDENED: bool = true;
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    unsafe fn widened<L: Lanes>(words: L::Int, at: u32) -> L::Float {
+        // SAFETY: as the caller says.
+        unsafe { L::as_float(L::and(L::up(words, 16 - at), L::all_int(!0xffff))) }
     }
 }
 
