@@ -9,7 +9,7 @@ use super::body::Body;
 use super::frame::PLACE;
 use super::lds::{NEIGHBOURS, SAME};
 use super::stretch::{EXPECTED, Stretch};
-use super::{Assembler, EXEC, Jump, Pool, TooLarge, columns, masked};
+use super::{Assembler, EXEC, Jump, Pool, TooLarge, columns, lanes, masked};
 use crate::memory::Recent;
 
 /// No lane is on.
@@ -258,9 +258,16 @@ impl Body<'_> {
         self.near(size, to, exec)?;
         let near_end = self.asm.jump(Code::Jmp_rel32_64)?;
         self.asm.land(same);
-        for (&to, by) in to.iter().zip((0..).step_by(4)) {
-            let from = MemoryOperand::with_base_displ(Register::R11, by);
-            self.spread(size, to, from, Register::R9D)?;
+        let mut from = (Register::R11, 0);
+        if !is_one {
+            // Loaded together, so that no other thread's store comes in between.
+            let (kept, one) = (self.plan.frame.calls, self.passing(0));
+            let places = (MemoryOperand::with_base_displ(Register::RSP, kept), MemoryOperand::with_base(Register::R11));
+            lanes::copy(self.asm, self.machine, size, places, one)?;
+            from = (Register::RSP, kept);
+        }
+        for (&to, by) in to.iter().zip((from.1..).step_by(4)) {
+            self.spread(size, to, MemoryOperand::with_base_displ(from.0, by), Register::R9D)?;
         }
         let same_end = self.asm.jump(Code::Jmp_rel32_64)?;
         self.asm.land(off);
