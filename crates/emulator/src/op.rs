@@ -237,6 +237,20 @@ impl Variants {
             avx512: avx512::<S>,
         }
     }
+    /// Two variants: for operations whose own vectors need no more than AVX2, as what they call has its own for AVX-512. They are
+    /// as large as the others.
+    pub const fn up_to_avx2<S: Semantics>() -> Variants {
+        if cfg!(any(debug_assertions, test)) {
+            return Variants::scalar::<S>();
+        }
+        Variants {
+            base: base::<S>,
+            #[cfg(target_arch = "x86_64")]
+            avx2: avx2::<S>,
+            #[cfg(target_arch = "x86_64")]
+            avx512: avx2::<S>,
+        }
+    }
     /// Only the baseline variant: for scalar, control-flow and memory operations, which wider vectors do not help.
     pub const fn scalar<S: Semantics>() -> Variants {
         Variants {

@@ -46,8 +46,15 @@ pub struct ValuOp {
 
 impl ValuOp {
     pub const fn of<K: Semantics>() -> ValuOp {
+        ValuOp::with(Variants::of::<K>())
+    }
+    /// See [`Variants::up_to_avx2`].
+    pub const fn up_to_avx2<K: Semantics>() -> ValuOp {
+        ValuOp::with(Variants::up_to_avx2::<K>())
+    }
+    const fn with(variants: Variants) -> ValuOp {
         ValuOp {
-            variants: Variants::of::<K>(),
+            variants,
             raw_mods: false,
             keep_high: false,
             accumulates: false,
