@@ -230,11 +230,9 @@ impl Variants {
             return Variants::scalar::<S>();
         }
         Variants {
-            base: base::<S>,
-            #[cfg(target_arch = "x86_64")]
-            avx2: avx2::<S>,
             #[cfg(target_arch = "x86_64")]
             avx512: avx512::<S>,
+            ..Variants::up_to_avx2::<S>()
         }
     }
     /// Two variants: for operations whose own vectors need no more than AVX2, as what they call has its own for AVX-512. They are

@@ -24,7 +24,7 @@ fn reached(w: &Wave, addresses: &Row, offset: u64) -> Sources {
     lanes
 }
 
-/// Whether it is an operation that reads lanes, each of which reaches all of the wave.
+/// Whether an operation has each lane read any lane of the wave.
 pub fn reaches_all(op: IsaOp, mode: luthier_isa::Mode) -> bool {
     if !matches!(op, IsaOp::DsBpermuteB32 | IsaOp::DsBpermuteFiB32) {
         return false;

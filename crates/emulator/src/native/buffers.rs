@@ -15,7 +15,7 @@ pub struct Found {
     inside: u32,
     /// With lesser ones the first of several words is inside.
     begins: u32,
-    /// Lesser offsets lead to memory. Each is less than 2^31.
+    /// Lesser offsets lead to memory. It is 2^31 at most.
     there: u32,
 }
 
@@ -27,7 +27,7 @@ impl Found {
     /// `None`: what the interpreter does is right.
     fn of(w: &mut Wave, at: Buffer, write: bool) -> Option<Found> {
         let (start, bytes) = plain(w, at.resource, w.s[usize::from(at.soffset)])?;
-        // Of so many first bytes one may be the first of as large an access.
+        // At how many of these bytes an access of a size may begin.
         let firsts = |bytes: u64, size: u64| (bytes + 1).saturating_sub(size);
         let inside = |size: u64| u32::try_from(firsts(bytes, size).saturating_sub(at.offset.into())).ok();
         let (host, own, len) = w.memory.room(&mut w.recent, start.wrapping_add(at.offset.into()), write)?;

@@ -58,7 +58,7 @@ impl Tally {
         self.lengths[way]
     }
 
-    /// Counts waves that have been through the code, `skips` of which have taken the branch; their instructions.
+    /// Counts waves that the code has run, and their instructions; `skips` of them took the branch.
     #[inline(always)]
     pub fn count_several(&mut self, waves: u32, skips: u32) -> u64 {
         let [over, through] = [skips, waves - skips].map(u64::from);

@@ -74,31 +74,33 @@ pub(super) fn deal(asm: &mut Assembler, machine: Machine, of: [Register; 4], one
         }
         return Ok(());
     }
-    let code = Code::VEX_Vperm2f128_ymm_ymm_ymmm256_imm8;
-    const LOW: i32 = 0x20;
-    const HIGH: i32 = 0x31;
     // Lanes 0 and 1, 2 and 3, 4 and 5, 6 and 7 become 0 and 4, 1 and 5, 2 and 6, 3 and 7.
-    for (to, first, second, which) in [(one, a, c, LOW), (c, a, c, HIGH), (a, b, d, LOW), (d, b, d, HIGH)] {
-        asm.put(Instruction::with4(code, to, first, second, which))?;
-    }
+    halves(asm, [[a, c], [b, d]], one)?;
     for (to, from) in [(b, c), (c, a), (a, one)] {
         asm.put(Instruction::with2(machine.load(), to, from))?;
     }
     Ok(())
 }
 
-/// The same back, of narrow vectors.
-pub(super) fn collect(asm: &mut Assembler, machine: Machine, of: [Register; 4], one: Register) -> Result<(), TooLarge> {
-    if machine.wide {
-        return deal(asm, machine, of, one);
-    }
-    let [a, b, c, d] = of;
+/// Narrow vectors: the first halves of two registers, and their second halves. The second pair's replace the first pair's first
+/// register, and its own second one; the first pair's go to `one` and to its second register.
+fn halves(asm: &mut Assembler, [[a, b], [c, d]]: [[Register; 2]; 2], one: Register) -> Result<(), TooLarge> {
     let code = Code::VEX_Vperm2f128_ymm_ymm_ymmm256_imm8;
     const LOW: i32 = 0x20;
     const HIGH: i32 = 0x31;
     for (to, first, second, which) in [(one, a, b, LOW), (b, a, b, HIGH), (a, c, d, LOW), (d, c, d, HIGH)] {
         asm.put(Instruction::with4(code, to, first, second, which))?;
     }
+    Ok(())
+}
+
+/// The same undone.
+pub(super) fn collect(asm: &mut Assembler, machine: Machine, of: [Register; 4], one: Register) -> Result<(), TooLarge> {
+    if machine.wide {
+        return deal(asm, machine, of, one);
+    }
+    let [a, b, c, d] = of;
+    halves(asm, [[a, b], [c, d]], one)?;
     // 0 and 1 are in `one`, 4 and 5 in `b`, 2 and 3 in `a`, 6 and 7 in `d`.
     for (to, from) in [(c, b), (b, a), (a, one)] {
         asm.put(Instruction::with2(machine.load(), to, from))?;

@@ -213,7 +213,7 @@ impl Form<'_> {
     /// Bytes of two words by numbers below eight; others, which stand for signs and constants, take a call.
     fn permuted_bytes(&mut self) -> Value {
         let [a, b, numbers] = self.three();
-        // The numbers of each second 64 bits of sixteen bytes, of which the upper word is not used.
+        // Of sixteen bytes the second 64 bits count from 8 on; their upper word is not used.
         let base = [0, 0x0808_0808].map(|word| self.graph.constant(word));
         let base = self.graph.node(Node::Join { second: false, low: base[0], high: base[1] });
         let base = self.graph.node(Node::Join { second: false, low: base, high: base });
@@ -263,7 +263,7 @@ impl Form<'_> {
     fn class(&mut self) -> Result<Value, Foreign> {
         let [x, kinds] = self.two();
         let Node::Constant(kinds) = self.graph.of(kinds) else { return Ok(self.class_of_lanes(x, kinds)) };
-        // By magnitude: zero, denormal, normal, infinite, and NaNs, of which quiet ones are the larger ones.
+        // Kinds by magnitude: zero, denormal, normal, infinite, signalling NaN, quiet NaN.
         const FIRST: [u32; 7] = [0, 1, 0x80_0000, 0x7f80_0000, 0x7f80_0001, 0x7fc0_0000, 1 << 31];
         let [positive, negative] =
             [[6, 7, 8, 9, 0, 1], [5, 4, 3, 2, 0, 1]].map(|bits| bits.map(|bit| kinds >> bit & 1 != 0));

@@ -18,7 +18,7 @@ pub const ADDRESSES: [u16; 4] = [20, 21, 22, 23];
 /// Pairs of them with addresses in device memory, and offsets from a scalar base.
 pub const PLACES: [u16; 2] = [24, 26];
 pub const OFFSETS: [u16; 2] = [28, 29];
-/// Offsets into buffers, some of which lead nowhere.
+/// Rows of offsets into buffers. Some offsets lead nowhere.
 pub const BUFFER_OFFSETS: [u16; 2] = [30, 31];
 pub const HELD: u16 = 32;
 
