@@ -33,11 +33,16 @@ pub fn are_moderate(a: &Factors, b: &Factors) -> bool {
 }
 
 /// Adds the products of `a` and `b`, `k` of them for each result, to the registers of a block's M x M results, in groups of
-/// `GROUP`, each in one sum, or in `SUMS` two, of even and odd products.
+/// `GROUP`, each in one sum, or in `SUMS` two, of even and odd products. A word has `CODES` codes.
 #[inline(always)]
-pub fn add<const M: usize, const GROUP: usize, const SUMS: usize>(a: Factors, b: Factors, k: usize, c: &mut [Row]) {
+pub fn add<const M: usize, const GROUP: usize, const SUMS: usize, const CODES: usize>(
+    a: Factors,
+    b: Factors,
+    k: usize,
+    c: &mut [Row],
+) {
     #[cfg(target_arch = "x86_64")]
-    super::lanes::by_widest(vectors::Block::<M, GROUP, SUMS> { a, b, k, c });
+    super::lanes::by_widest(vectors::Block::<M, GROUP, SUMS, CODES> { a, b, k, c });
 }
 
 /// The same for a row of `a` and the rows of `b` that its elements meet.
@@ -50,7 +55,7 @@ pub fn add_picked<const M: usize, const GROUP: usize, const SUMS: usize>(
     c: &mut [u32; M],
 ) {
     #[cfg(target_arch = "x86_64")]
-    super::lanes::by_widest(vectors::Picked::<M, GROUP, SUMS> { a, row, b, picks, c });
+    super::lanes::by_widest_apart(vectors::Picked::<M, GROUP, SUMS> { a, row, b, picks, c });
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -68,6 +73,18 @@ pub(super) mod vectors {
         unsafe fn run<L: Lanes>(self) -> bool {
             // SAFETY: as the caller says; a row has 64 words.
             unsafe {
+                // Mostly the first two bits of all exponents differ: the numbers are less than 2^65, and 2^-63 or more.
+                let mut differ = L::all_int(-1);
+                for row in self.0 {
+                    for i in (0..64).step_by(L::N) {
+                        let bits = L::load_int(row.0.as_ptr().add(i).cast());
+                        differ = L::and(differ, L::xor(bits, L::add(bits, bits)));
+                    }
+                }
+                let first = L::all_int(1 << 30);
+                if !L::any_more(first, L::and(differ, first)) {
+                    return true;
+                }
                 // Of zeros that are taken to be less than none, the least is the largest of all.
                 let (mut most, mut least) = (L::all_int(0), L::all_int(-1));
                 for row in self.0 {
@@ -87,8 +104,8 @@ pub(super) mod vectors {
     trait Met: Copy {
         /// Numbers of row `k` from a column on.
         unsafe fn value<L: Lanes>(self, k: usize, column: usize) -> L::Float;
-        /// The codes of rows `2 * pair` and `2 * pair + 1`.
-        unsafe fn codes<L: Lanes>(self, pair: usize, column: usize) -> L::Int;
+        /// The codes of a word's rows.
+        unsafe fn codes<L: Lanes>(self, word: usize, column: usize) -> L::Int;
     }
 
     #[derive(Clone, Copy)]
@@ -101,9 +118,9 @@ pub(super) mod vectors {
             unsafe { L::load(self.0.value.as_ptr().add(k * M + column)) }
         }
         #[inline(always)]
-        unsafe fn codes<L: Lanes>(self, pair: usize, column: usize) -> L::Int {
+        unsafe fn codes<L: Lanes>(self, word: usize, column: usize) -> L::Int {
             // SAFETY: likewise.
-            unsafe { L::load_int(self.0.code.as_ptr().add(pair * M + column).cast()) }
+            unsafe { L::load_int(self.0.code.as_ptr().add(word * M + column).cast()) }
         }
     }
 
@@ -170,21 +187,23 @@ pub(super) mod vectors {
     }
 
     /// All rows of a block's result.
-    pub struct Block<'a, const M: usize, const GROUP: usize, const SUMS: usize> {
+    pub struct Block<'a, const M: usize, const GROUP: usize, const SUMS: usize, const CODES: usize> {
         pub a: Factors<'a>,
         pub b: Factors<'a>,
         pub k: usize,
         pub c: &'a mut [Row],
     }
 
-    impl<const M: usize, const GROUP: usize, const SUMS: usize> Job for Block<'_, M, GROUP, SUMS> {
+    impl<const M: usize, const GROUP: usize, const SUMS: usize, const CODES: usize> Job
+        for Block<'_, M, GROUP, SUMS, CODES>
+    {
         type Result = ();
         #[inline(always)]
         unsafe fn run<L: Lanes>(self) {
             let Block { a, b, k, c } = self;
-            assert!(M.is_multiple_of(16) && c.len() == M * M / 64 && a.has::<M>(k) && b.has::<M>(k));
+            assert!(M.is_multiple_of(16) && c.len() == M * M / 64 && a.has::<M, CODES>(k) && b.has::<M, CODES>(k));
             // SAFETY: as the caller says; all that is loaded and stored is there.
-            unsafe { rows::<L, Registers<M>, M, GROUP, SUMS>(a, 0, All::<M>(b), k, c.as_mut_ptr().cast()) }
+            unsafe { rows::<L, Registers<M>, M, GROUP, SUMS, CODES>(a, 0, All::<M>(b), k, c.as_mut_ptr().cast()) }
         }
     }
 
@@ -203,15 +222,15 @@ pub(super) mod vectors {
         unsafe fn run<L: Lanes>(self) {
             let Picked { a, row, b, picks, c } = self;
             let k = picks.stored;
-            assert!(M.is_multiple_of(16) && row < M && a.has::<M>(k) && b.has::<M>(2 * k));
+            assert!(M.is_multiple_of(16) && row < M && a.has::<M, 2>(k) && b.has::<M, 2>(2 * k));
             // SAFETY: as the caller says; all that is loaded and stored is there, as each element meets one of its two rows.
-            unsafe { rows::<L, Single, M, GROUP, SUMS>(a, row, Chosen::<M>(b, picks), k, c.as_mut_ptr()) }
+            unsafe { rows::<L, Single, M, GROUP, SUMS, 2>(a, row, Chosen::<M>(b, picks), k, c.as_mut_ptr()) }
         }
     }
 
     /// Results of rows of A, from `first` on, and of all columns.
     #[inline(always)]
-    unsafe fn rows<L: Lanes, R: Results, const M: usize, const GROUP: usize, const SUMS: usize>(
+    unsafe fn rows<L: Lanes, R: Results, const M: usize, const GROUP: usize, const SUMS: usize, const CODES: usize>(
         a: Factors,
         first: usize,
         b: impl Met,
@@ -222,16 +241,23 @@ pub(super) mod vectors {
         // SAFETY: as the caller says.
         unsafe {
             if k.is_multiple_of(GROUP) {
-                rows_in_groups::<L, R, M, GROUP, SUMS>(a, first, b, k, c);
+                rows_in_groups::<L, R, M, GROUP, SUMS, CODES>(a, first, b, k, c);
             } else {
                 // Fewer than make a group.
-                rows_in_groups::<L, R, M, 4, SUMS>(a, first, b, k, c);
+                rows_in_groups::<L, R, M, 4, SUMS, CODES>(a, first, b, k, c);
             }
         }
     }
 
     #[inline(always)]
-    unsafe fn rows_in_groups<L: Lanes, R: Results, const M: usize, const GROUP: usize, const SUMS: usize>(
+    unsafe fn rows_in_groups<
+        L: Lanes,
+        R: Results,
+        const M: usize,
+        const GROUP: usize,
+        const SUMS: usize,
+        const CODES: usize,
+    >(
         a: Factors,
         first: usize,
         b: impl Met,
@@ -247,16 +273,16 @@ pub(super) mod vectors {
                     for j in 0..GROUP {
                         y[j] = b.value::<L>(from + j, column);
                     }
-                    for pair in 0..GROUP / 2 {
-                        y_codes[pair] = b.codes::<L>(from / 2 + pair, column);
+                    for word in 0..GROUP / CODES {
+                        y_codes[word] = b.codes::<L>(from / CODES + word, column);
                     }
                     for n in 0..R::COUNT {
                         for r in 0..R::ROWS {
                             let row = first + R::ROWS * n + r;
                             let x = a.value.as_ptr().add(from * M + row);
-                            let x_codes = a.code.as_ptr().add(from / 2 * M + row);
+                            let x_codes = a.code.as_ptr().add(from / CODES * M + row);
                             let c = c.add(R::place(n) + 64 * r + column);
-                            let sum = group::<L, M, GROUP, SUMS>(x, x_codes, &y, &y_codes, L::load(c.cast()));
+                            let sum = group::<L, M, GROUP, SUMS, CODES>(x, x_codes, &y, &y_codes, L::load(c.cast()));
                             L::store(c, sum);
                         }
                     }

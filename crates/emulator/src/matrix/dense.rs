@@ -1,10 +1,17 @@
 //! Products of full matrices whose sums follow a rule ([`super::sum`]).
 
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
-use super::accumulate::a_block;
+use super::accumulate::{a_block, b_lane};
 use super::aligned;
 use super::codes::{Codes, Factors};
+#[cfg(target_arch = "x86_64")]
+use super::halves::Halves;
+#[cfg(target_arch = "x86_64")]
+use super::lanes::by_widest_apart;
+#[cfg(target_arch = "x86_64")]
+use super::pairs;
 use super::side::{Parts, Reach, Side, View};
 use super::sum::{Rule, Span};
 use super::types::Element;
@@ -84,6 +91,10 @@ impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let mods = RawMods(op.imm);
         let k = PER_LANE * 64 / (M * BLOCKS);
+        #[cfg(target_arch = "x86_64")]
+        if A::IS_HALF && B::IS_HALF && M >= 16 && of_halves::<R, M, BLOCKS, PER_LANE>(w, op) {
+            return Flow::Next;
+        }
         // By block, then k, then row or column.
         let place = |lane: usize, e: usize| {
             let (block, slice) = (lane / M % BLOCKS, lane / (M * BLOCKS));
@@ -93,7 +104,7 @@ impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const
         let mut b = Side::<PER_LANE>::new();
         a.load::<A, M>(op, &w.rows[usize::from(op.src[0])..], 0, place);
         b.load::<B, M>(op, &w.rows[usize::from(op.src[1])..], mods.blgp(), place);
-        if R::IS_ALIGNED && M >= 16 {
+        if R::IS_ALIGNED && !(A::IS_HALF && B::IS_HALF) && M >= 16 {
             let codes = (Codes::of::<M>(&a), Codes::of::<M>(&b));
             let (a, b) = (codes.0.factors(&a), codes.1.factors(&b));
             if suits::<M, BLOCKS>(w, op, &a, &b) {
@@ -159,15 +170,70 @@ pub fn add_aligned<R: Rule, const M: usize, const BLOCKS: usize>(
     b: Factors,
     k: usize,
 ) {
+    for_each_block::<M, BLOCKS>(w, op, |a_block, block, results| {
+        R::add_aligned::<M>(a.block::<M, 2>(k, a_block), b.block::<M, 2>(k, block), k, results);
+    });
+}
+
+/// Calls `add` with the block of A, that of B, and the accumulators of each block, which become results.
+#[inline(always)]
+fn for_each_block<const M: usize, const BLOCKS: usize>(
+    w: &mut Wave,
+    op: &Op,
+    mut add: impl FnMut(usize, usize, &mut [Row]),
+) {
     let (registers, from, to) = (result_registers(M, BLOCKS), usize::from(op.src[2]), usize::from(op.dst));
     if from != to {
         w.rows.copy_within(from..from + registers, to);
     }
     let results = &mut w.rows[to..][..registers];
     for (block, results) in results.chunks_exact_mut(registers / BLOCKS).enumerate() {
-        let a_block = a_block(RawMods(op.imm), BLOCKS, block);
-        R::add_aligned::<M>(a.block::<M>(k, a_block), b.block::<M>(k, block), k, results);
+        add(a_block(RawMods(op.imm), BLOCKS, block), block, results);
     }
+}
+
+/// Makes the result of f16 operands by vectors, if these can.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn of_halves<R: Rule, const M: usize, const BLOCKS: usize, const PER_LANE: usize>(w: &mut Wave, op: &Op) -> bool {
+    let (blgp, k) = (RawMods(op.imm).blgp(), PER_LANE * 64 / (M * BLOCKS));
+    let (a_rows, mut b_rows) = (&w.rows[usize::from(op.src[0])..], &w.rows[usize::from(op.src[1])..]);
+    let mut permuted;
+    if blgp != 0 {
+        permuted = [Row::ZERO; PER_LANE];
+        for (row, straight) in permuted.iter_mut().zip(&b_rows[..PER_LANE / 2]) {
+            for lane in 0..64 {
+                row.0[lane] = straight.0[b_lane(blgp, lane)];
+            }
+        }
+        b_rows = &permuted;
+    }
+    let (mut a_room, mut b_room) = (MaybeUninit::<Halves<PER_LANE>>::uninit(), MaybeUninit::uninit());
+    if R::IS_ALIGNED {
+        let Some(a) = Halves::take::<M, BLOCKS>(a_rows, &mut a_room) else { return false };
+        let Some(b) = Halves::<PER_LANE>::take::<M, BLOCKS>(b_rows, &mut b_room) else { return false };
+        if !suits::<M, BLOCKS>(w, op, &a, &b) {
+            return false;
+        }
+        for_each_block::<M, BLOCKS>(w, op, |a_block, block, results| {
+            R::add_halves::<M>(a.block::<M, 4>(k, a_block), b.block::<M, 4>(k, block), k, results);
+        });
+        return true;
+    }
+    if op.flags.contains(OpFlags::CDNA1) {
+        return false;
+    }
+    let Some(a) = Halves::take_flushed::<M, BLOCKS>(a_rows, &mut a_room) else { return false };
+    let Some(b) = Halves::<PER_LANE>::take_flushed::<M, BLOCKS>(b_rows, &mut b_room) else { return false };
+    for_each_block::<M, BLOCKS>(w, op, |a_block, block, results| {
+        let (a, b) = (&a[a_block * k * M..][..k * M], &b[block * k * M..][..k * M]);
+        match const { PER_LANE * 64 / (M * BLOCKS) } {
+            4 => by_widest_apart(pairs::Block::<M, 4> { a, b, c: results }),
+            8 => by_widest_apart(pairs::Block::<M, 8> { a, b, c: results }),
+            _ => by_widest_apart(pairs::Block::<M, 16> { a, b, c: results }),
+        };
+    });
+    true
 }
 
 struct Full<'a, R, const M: usize, const BLOCKS: usize> {

@@ -41,13 +41,51 @@ unsafe fn products<L: Lanes, const M: usize, const GROUP: usize, const SUMS: usi
     }
 }
 
+/// The exponents of the largest products, in halves of words: of those with even numbers, and of the others.
+#[inline(always)]
+unsafe fn halves<L: Lanes, const M: usize, const GROUP: usize>(
+    x_codes: *const u32,
+    y_codes: &[L::Int; GROUP],
+) -> L::Int {
+    // SAFETY: as the caller says.
+    unsafe {
+        let mut codes = L::all_int(LOWEST);
+        for pair in 0..GROUP / 2 {
+            let x = L::all_int(*x_codes.add(pair * M) as i32);
+            codes = L::max_halves(codes, L::add(x, y_codes[pair]));
+        }
+        codes
+    }
+}
+
+/// The exponent of the largest product, where a word has the codes of four elements ([`super::halves`]).
+#[inline(always)]
+unsafe fn quarters<L: Lanes, const M: usize, const GROUP: usize>(
+    x_codes: *const u32,
+    y_codes: &[L::Int; GROUP],
+) -> L::Int {
+    // SAFETY: as the caller says.
+    unsafe {
+        let sums = |four: usize| L::add_bytes(L::all_int(*x_codes.add(four * M) as i32), y_codes[four]);
+        let mut codes = sums(0);
+        for four in 1..GROUP / 4 {
+            codes = L::max_bytes(codes, sums(four));
+        }
+        // The largest of four becomes the first one.
+        codes = L::max_bytes(codes, L::up(codes, 16));
+        codes = L::max_bytes(codes, L::up(codes, 8));
+        // The least signed number is the least exponent.
+        L::and(L::xor(L::down(codes, 1), L::all_int(exponent(128))), L::all_int(exponent(255)))
+    }
+}
+
 /// The sum of a group of products and the accumulator `c`. `x` is the first number of a row of A, `x_codes` its code; those
-/// of the next k, or of the next two, are `M` further on.
+/// of the next k, or of the next `CODES`, are `M` further on.
 ///
 /// # Safety
 /// The processor has what `L` is named for; `x` and `x_codes` have as many elements as that.
 #[inline(always)]
-pub unsafe fn group<L: Lanes, const M: usize, const GROUP: usize, const SUMS: usize>(
+pub unsafe fn group<L: Lanes, const M: usize, const GROUP: usize, const SUMS: usize, const CODES: usize>(
     x: *const f32,
     x_codes: *const u32,
     y: &[L::Float; GROUP],
@@ -56,31 +94,56 @@ pub unsafe fn group<L: Lanes, const M: usize, const GROUP: usize, const SUMS: us
 ) -> L::Float {
     // SAFETY: as the caller says.
     unsafe {
-        let mut codes = L::all_int(LOWEST);
-        for pair in 0..GROUP / 2 {
-            let x = L::all_int(*x_codes.add(pair * M) as i32);
-            codes = L::max_halves(codes, L::add(x, y_codes[pair]));
-        }
         let own = L::and(L::as_int(c), L::all_int(exponent(255)));
-        let (top, sum);
         if SUMS == 2 {
+            let codes = halves::<L, M, GROUP>(x_codes, y_codes);
             let (even, odd) = (L::up(codes, 23), L::up(L::down(codes, 16), 23));
-            top = L::max(even, odd);
+            let top = L::max(even, odd);
             let sums = (products::<L, M, GROUP, 2>(x, y, 0, even), products::<L, M, GROUP, 2>(x, y, 1, odd));
             let below = (L::down(L::sub(top, even), 23), L::down(L::sub(top, odd), 23));
-            sum = L::add(L::down_each(sums.0, below.0), L::down_each(sums.1, below.1));
+            let sum = L::add(L::down_each(sums.0, below.0), L::down_each(sums.1, below.1));
             // The hardware forgets an accumulator that is too small.
             c = L::zero_where_less(own, L::sub(top, L::all_int(exponent(25 + ABOVE))), c);
-        } else {
-            top = L::up(L::max_halves(codes, L::down(codes, 16)), 23);
-            sum = products::<L, M, GROUP, 1>(x, y, 0, top);
+            return in_coarser_units::<L>(top, sum, own, c);
         }
+        let top = if CODES == 4 {
+            quarters::<L, M, GROUP>(x_codes, y_codes)
+        } else {
+            let codes = halves::<L, M, GROUP>(x_codes, y_codes);
+            L::up(L::max_halves(codes, L::down(codes, 16)), 23)
+        };
+        let sum = products::<L, M, GROUP, 1>(x, y, 0, top);
+        // A branch: mostly it goes one way for long.
+        if L::any_more(own, top) {
+            return in_coarser_units::<L>(top, sum, own, c);
+        }
+        let units = L::as_float(L::sub(L::all_int(UNIT), top));
+        in_units::<L>(L::add(L::floor_whole(L::multiply(c, units)), sum), top)
+    }
+}
+
+/// The sum of units and an accumulator whose exponent, `own`, may be larger than that of the largest product by more than
+/// [`ABOVE`].
+#[inline(always)]
+unsafe fn in_coarser_units<L: Lanes>(top: L::Int, sum: L::Int, own: L::Int, c: L::Float) -> L::Float {
+    // SAFETY: as the caller says.
+    unsafe {
         let coarsest = L::max(top, own);
         let below = L::down(L::sub(coarsest, top), 23);
         let units = L::as_float(L::sub(L::all_int(UNIT), coarsest));
         let accumulator = L::floor_whole(L::multiply(c, units));
         let cut_off = L::up_each(sum, L::sub(L::all_int(32), below));
-        let total = L::mark(L::add(accumulator, L::down_each(sum, below)), cut_off);
-        L::multiply(L::singles_of_ints(total), L::as_float(L::sub(coarsest, L::all_int(BACK))))
+        in_units::<L>(L::mark(L::add(accumulator, L::down_each(sum, below)), cut_off), coarsest)
+    }
+}
+
+/// A number of units as f32. Where all products and the accumulator are zeros a unit may be any number, even a negative one;
+/// no zero is negative.
+#[inline(always)]
+unsafe fn in_units<L: Lanes>(total: L::Int, top: L::Int) -> L::Float {
+    // SAFETY: as the caller says.
+    unsafe {
+        let unit = L::as_float(L::sub(top, L::all_int(BACK)));
+        L::multiply_add(L::singles_of_ints(total), unit, L::all(0.0))
     }
 }

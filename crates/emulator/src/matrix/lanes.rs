@@ -57,10 +57,20 @@ pub unsafe trait Lanes {
     unsafe fn up_each(x: Self::Int, bits: Self::Int) -> Self::Int;
     /// The larger ones of halves of lanes, as unsigned numbers.
     unsafe fn max_halves(x: Self::Int, y: Self::Int) -> Self::Int;
+    /// Sums of bytes as signed numbers, none beyond the largest or the least one.
+    unsafe fn add_bytes(x: Self::Int, y: Self::Int) -> Self::Int;
+    /// Differences of bytes.
+    unsafe fn sub_bytes(x: Self::Int, y: Self::Int) -> Self::Int;
+    /// The larger ones of bytes, as signed numbers.
+    unsafe fn max_bytes(x: Self::Int, y: Self::Int) -> Self::Int;
     /// The lesser ones, as unsigned numbers.
     unsafe fn min_unsigned(x: Self::Int, y: Self::Int) -> Self::Int;
     /// `less` where `x` is less than `y`, or else `other`.
     unsafe fn where_less(x: Self::Int, y: Self::Int, less: Self::Int, other: Self::Int) -> Self::Int;
+    /// Halves of `zero` where those of `x` are zeros as f16, or else of `other`.
+    unsafe fn where_no_half(x: Self::Int, zero: Self::Int, other: Self::Int) -> Self::Int;
+    /// Numbers of f16, with zeros that are not negative in the place of zeros and denormals.
+    unsafe fn normal_halves(x: Self::Int) -> Self::Int;
     /// Whole numbers, which are to be rounded, with the last bit set where the first bit of what was cut off is a higher one
     /// than that of the number's magnitude.
     unsafe fn mark(x: Self::Int, cut_off: Self::Int) -> Self::Int;
@@ -90,6 +100,34 @@ pub fn by_widest<J: Job>(job: J) -> Option<J::Result> {
         Level::Avx2 => Some(unsafe { by_avx2(job) }),
         Level::Base => None,
     }
+}
+
+/// The same of work that is long: a function of its own, which operations share.
+#[inline(always)]
+pub fn by_widest_apart<J: Job>(job: J) -> Option<J::Result> {
+    by_widest(Apart(job))
+}
+
+struct Apart<J>(J);
+impl<J: Job> Job for Apart<J> {
+    type Result = J::Result;
+    #[inline(always)]
+    unsafe fn run<L: Lanes>(self) -> J::Result {
+        // SAFETY: as the caller says.
+        unsafe { if L::N == 16 { apart_by_avx512(self.0) } else { apart_by_avx2(self.0) } }
+    }
+}
+
+#[inline(never)]
+#[target_feature(enable = "avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")]
+fn apart_by_avx512<J: Job>(job: J) -> J::Result {
+    by_avx512(job)
+}
+
+#[inline(never)]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn apart_by_avx2<J: Job>(job: J) -> J::Result {
+    by_avx2(job)
 }
 
 #[inline]
@@ -185,6 +223,15 @@ unsafe impl Lanes for Avx512 {
         fn down_each(x: __m512i, bits: __m512i) -> __m512i { _mm512_srav_epi32(x, bits) }
         fn up_each(x: __m512i, bits: __m512i) -> __m512i { _mm512_sllv_epi32(x, bits) }
         fn max_halves(x: __m512i, y: __m512i) -> __m512i { _mm512_max_epu16(x, y) }
+        fn add_bytes(x: __m512i, y: __m512i) -> __m512i { _mm512_adds_epi8(x, y) }
+        fn max_bytes(x: __m512i, y: __m512i) -> __m512i { _mm512_max_epi8(x, y) }
+        fn sub_bytes(x: __m512i, y: __m512i) -> __m512i { _mm512_sub_epi8(x, y) }
+        fn where_no_half(x: __m512i, zero: __m512i, other: __m512i) -> __m512i {
+            _mm512_mask_mov_epi16(other, _mm512_testn_epi16_mask(x, _mm512_set1_epi16(0x7fff)), zero)
+        }
+        fn normal_halves(x: __m512i) -> __m512i {
+            _mm512_maskz_mov_epi16(_mm512_test_epi16_mask(x, _mm512_set1_epi16(0x7c00)), x)
+        }
         fn min_unsigned(x: __m512i, y: __m512i) -> __m512i { _mm512_min_epu32(x, y) }
         fn where_less(x: __m512i, y: __m512i, less: __m512i, other: __m512i) -> __m512i {
             _mm512_mask_mov_epi32(other, _mm512_cmplt_epi32_mask(x, y), less)
@@ -249,6 +296,17 @@ unsafe impl Lanes for Avx2 {
         fn down_each(x: __m256i, bits: __m256i) -> __m256i { _mm256_srav_epi32(x, bits) }
         fn up_each(x: __m256i, bits: __m256i) -> __m256i { _mm256_sllv_epi32(x, bits) }
         fn max_halves(x: __m256i, y: __m256i) -> __m256i { _mm256_max_epu16(x, y) }
+        fn add_bytes(x: __m256i, y: __m256i) -> __m256i { _mm256_adds_epi8(x, y) }
+        fn max_bytes(x: __m256i, y: __m256i) -> __m256i { _mm256_max_epi8(x, y) }
+        fn sub_bytes(x: __m256i, y: __m256i) -> __m256i { _mm256_sub_epi8(x, y) }
+        fn where_no_half(x: __m256i, zero: __m256i, other: __m256i) -> __m256i {
+            let magnitude = _mm256_and_si256(x, _mm256_set1_epi16(0x7fff));
+            _mm256_blendv_epi8(other, zero, _mm256_cmpeq_epi16(magnitude, _mm256_setzero_si256()))
+        }
+        fn normal_halves(x: __m256i) -> __m256i {
+            let exponents = _mm256_and_si256(x, _mm256_set1_epi16(0x7c00));
+            _mm256_andnot_si256(_mm256_cmpeq_epi16(exponents, _mm256_setzero_si256()), x)
+        }
         fn min_unsigned(x: __m256i, y: __m256i) -> __m256i { _mm256_min_epu32(x, y) }
         fn where_less(x: __m256i, y: __m256i, less: __m256i, other: __m256i) -> __m256i {
             _mm256_blendv_epi8(other, less, _mm256_cmpgt_epi32(y, x))

@@ -39,6 +39,8 @@ mod exact;
 mod fields;
 #[cfg(target_arch = "x86_64")]
 mod group;
+#[cfg(target_arch = "x86_64")]
+mod halves;
 mod held;
 mod integers;
 #[cfg(target_arch = "x86_64")]
@@ -47,6 +49,8 @@ mod layout;
 mod moves;
 #[cfg(target_arch = "x86_64")]
 mod numbers;
+#[cfg(target_arch = "x86_64")]
+mod pairs;
 mod rdna;
 pub mod scaled;
 mod scaled1250;

@@ -15,7 +15,8 @@ use crate::registers::Row;
 /// What zeros have for an exponent: below that of any product.
 pub const ZERO: i32 = -1000;
 
-/// One operand; a lane holds `PER_LANE` of its elements: by block, then k, then row (of A) or column (of B).
+/// One operand, aligned as vectors are; a lane holds `PER_LANE` of its elements: by block, then k, then row (of A) or column (of B).
+#[repr(align(64))]
 pub struct Side<const PER_LANE: usize> {
     pub value: [[f32; 64]; PER_LANE],
     pub fraction: i32,

@@ -1,13 +1,16 @@
 //! Sums by vectors beside those of [`super::sum`], with random and with hostile elements and accumulators.
 
 use std::arch::is_x86_feature_detected;
+use std::mem::MaybeUninit;
 
 use super::aligned::{self, vectors};
 use super::codes::{self, Codes};
+use super::halves::{self, Halves};
 use super::lanes::{by_avx2, by_avx512};
+use super::pairs;
 use super::side::{Parts, Side};
 use super::sparse::Picks;
-use super::sum::{Aligned, Rule, Span, TwoSums};
+use super::sum::{Aligned, Rule, Span, TwoSums, in_pairs};
 use super::types::{Bf8, Bf16, Element, F16, Fp8, Xf32};
 use crate::op::Op;
 use crate::registers::Row;
@@ -113,13 +116,14 @@ fn compare<E: Element, R: Rule, const M: usize, const PER_LANE: usize, const GRO
         // All kinds of elements with accumulators that vectors add to.
         let of_c = if (round / KINDS.len()).is_multiple_of(2) { kind } else { Kind::Far };
         let k = PER_LANE * 64 / M;
-        let mut side = || {
-            let rows = registers::<E>(&mut random, kind, PER_LANE, exponent, fraction);
+        let mut rows = || registers::<E>(&mut random, kind, PER_LANE, exponent, fraction);
+        let (a_rows, b_rows) = (rows(), rows());
+        let side = |rows: &[Row]| {
             let mut side = Side::<PER_LANE>::new();
-            side.load::<E, M>(&op, &rows, 0, |lane, e| (lane / M * PER_LANE + e) * M);
+            side.load::<E, M>(&op, rows, 0, |lane, e| (lane / M * PER_LANE + e) * M);
             side
         };
-        let (a, b) = (side(), side());
+        let (a, b) = (side(&a_rows), side(&b_rows));
         let (mut a_parts, mut b_parts) = (Parts::new(), Parts::new());
         a_parts.take(&a);
         b_parts.take(&b);
@@ -171,9 +175,24 @@ fn compare<E: Element, R: Rule, const M: usize, const PER_LANE: usize, const GRO
             }
             fast += 1;
             let mut got = c.clone();
-            let block = vectors::Block::<M, GROUP, SUMS> { a, b, k, c: &mut got };
+            let block = vectors::Block::<M, GROUP, SUMS, 2> { a, b, k, c: &mut got };
             // SAFETY: likewise.
             unsafe { if wide { by_avx512(block) } else { by_avx2(block) } };
+            let with_bytes = (E::IS_HALF && PER_LANE.is_multiple_of(4)).then(|| {
+                let (mut of_a, mut of_b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+                let a = halves::Take::<true, M, 1, PER_LANE> { rows: &a_rows, room: &mut of_a };
+                let b = halves::Take::<true, M, 1, PER_LANE> { rows: &b_rows, room: &mut of_b };
+                // SAFETY: likewise.
+                let are_numbers = unsafe { if wide { (by_avx512(a), by_avx512(b)) } else { (by_avx2(a), by_avx2(b)) } };
+                assert_eq!(are_numbers, (true, true));
+                // SAFETY: these have been taken.
+                let (a, b) = unsafe { (of_a.assume_init_ref().factors(), of_b.assume_init_ref().factors()) };
+                let mut got = c.clone();
+                let block = vectors::Block::<M, GROUP, SUMS, 4> { a, b, k, c: &mut got };
+                // SAFETY: likewise.
+                unsafe { if wide { by_avx512(block) } else { by_avx2(block) } };
+                got
+            });
             let mut got_picked = c.clone();
             for row in 0..M {
                 let (register, lane) = home::<M>(row, 0);
@@ -182,7 +201,8 @@ fn compare<E: Element, R: Rule, const M: usize, const PER_LANE: usize, const GRO
                 // SAFETY: likewise.
                 unsafe { if wide { by_avx512(one) } else { by_avx2(one) } };
             }
-            for (got, want) in [(got, &want), (got_picked, &picked)] {
+            let all = [(Some(got), &want), (with_bytes, &want), (Some(got_picked), &picked)];
+            for (got, want) in all.into_iter().filter_map(|(got, want)| Some((got?, want))) {
                 for (register, (got, want)) in got.iter().zip(want).enumerate() {
                     let before = c[register].0.map(Hex);
                     assert_eq!(got.0.map(Hex), want.0.map(Hex), "{kind:?}, register {register}, before {before:x?}");
@@ -221,6 +241,92 @@ fn vectors_sum_as_lanes_do() {
     if is_x86_feature_detected!("avx2") {
         assert!(done.iter().all(|&(all, fast)| fast > all / 4), "too few by vectors: {done:?}");
     }
+}
+
+/// Compares CDNA2's sums of `K` products.
+fn compare_pairs<const M: usize, const PER_LANE: usize, const K: usize>(rounds: usize) {
+    let op = Op::NOTHING;
+    let mut random = Random(0x2545_f491_4f6c_dd1d ^ (M * K) as u64);
+    for round in 0..rounds {
+        let kind = KINDS[round % KINDS.len()];
+        let blocks = PER_LANE * 64 / (M * K);
+        let mut rows = || registers::<F16>(&mut random, kind, PER_LANE, 5, 10);
+        let (a_rows, b_rows) = (rows(), rows());
+        let side = |rows: &[Row]| {
+            let mut side = Side::<PER_LANE>::new();
+            side.load::<F16, M>(&op, rows, 0, |lane, e| {
+                (lane / M % blocks * K + lane / (M * blocks) * PER_LANE + e) * M
+            });
+            side.flush();
+            side
+        };
+        let (a, b) = (side(&a_rows), side(&b_rows));
+        let c: Vec<Row> =
+            (0..M * M / 64).map(|_| Row(std::array::from_fn(|_| accumulator(&mut random, kind)))).collect();
+        for block in 0..blocks {
+            let at = block * K * M;
+            let mut want = c.clone();
+            for row in 0..M {
+                let mut sums: [u32; M] = std::array::from_fn(|j| want[home::<M>(row, j).0].0[home::<M>(row, j).1]);
+                in_pairs::<4, M, false, false>(
+                    a.view(),
+                    b.view(),
+                    Span { a: at + row, b: at, k: K, step: M },
+                    &mut sums,
+                );
+                (0..M).for_each(|j| want[home::<M>(row, j).0].0[home::<M>(row, j).1] = sums[j]);
+            }
+            for wide in [false, true] {
+                let has = if wide { is_x86_feature_detected!("avx512dq") } else { is_x86_feature_detected!("avx2") };
+                if !has {
+                    continue;
+                }
+                let (mut of_a, mut of_b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+                // SAFETY: the processor has the vectors; all values are taken.
+                let (a, b) = unsafe {
+                    take_flushed::<M, PER_LANE>(&a_rows, &mut of_a, wide, blocks);
+                    take_flushed::<M, PER_LANE>(&b_rows, &mut of_b, wide, blocks);
+                    (halves::values(&of_a), halves::values(&of_b))
+                };
+                let mut got = c.clone();
+                let products = pairs::Block::<M, K> { a: &a[at..], b: &b[at..], c: &mut got };
+                // SAFETY: likewise.
+                unsafe { if wide { by_avx512(products) } else { by_avx2(products) } };
+                for (register, (got, want)) in got.iter().zip(&want).enumerate() {
+                    assert_eq!(got.0.map(Hex), want.0.map(Hex), "{kind:?}, block {block}, register {register}");
+                }
+            }
+        }
+    }
+}
+
+unsafe fn take_flushed<const M: usize, const PER_LANE: usize>(
+    rows: &[Row],
+    room: &mut MaybeUninit<Halves<PER_LANE>>,
+    wide: bool,
+    blocks: usize,
+) {
+    macro_rules! of {
+        ($blocks:literal) => {{
+            let take = halves::Take::<false, M, $blocks, PER_LANE> { rows, room };
+            // SAFETY: as the caller says.
+            unsafe { if wide { by_avx512(take) } else { by_avx2(take) } };
+        }};
+    }
+    match blocks {
+        1 => of!(1),
+        2 => of!(2),
+        _ => of!(4),
+    }
+}
+
+#[test]
+fn vectors_sum_pairs_as_lanes_do() {
+    let rounds = std::env::var("LUTHIER_MATRIX_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(50);
+    compare_pairs::<32, 4, 8>(rounds);
+    compare_pairs::<32, 4, 4>(rounds);
+    compare_pairs::<16, 4, 16>(rounds);
+    compare_pairs::<16, 4, 4>(rounds);
 }
 
 #[test]

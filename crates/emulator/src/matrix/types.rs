@@ -33,6 +33,8 @@ pub trait Element {
         }
         values
     }
+    /// It is f16.
+    const IS_HALF: bool = false;
     /// There is [`Element::widened`].
     const IS_WIDENED: bool = false;
     /// The values of codes of 16 bits that are `at` bits up in their words.
@@ -77,6 +79,7 @@ impl Element for F16 {
     fn values(_op: &Op, codes: &[u32; 64]) -> [f32; 64] {
         all_to_f32(codes)
     }
+    const IS_HALF: bool = true;
     const IS_WIDENED: bool = true;
     #[cfg(target_arch = "x86_64")]
     #[inline(always)]
