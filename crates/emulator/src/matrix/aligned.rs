@@ -21,7 +21,7 @@ const ACCUMULATORS: (i32, i32) = (30 << 23, 247 << 23);
 #[inline(always)]
 pub fn suits(a: &Factors, b: &Factors, accumulators: &[Row]) -> bool {
     #[cfg(target_arch = "x86_64")]
-    return are_moderate(a, b) && super::lanes::by_widest(vectors::AreModerate(accumulators)) == Some(true);
+    return are_moderate(a, b) && super::lanes::by_widest_apart(vectors::AreModerate(accumulators)) == Some(true);
     #[cfg(not(target_arch = "x86_64"))]
     false
 }

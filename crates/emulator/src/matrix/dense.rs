@@ -15,6 +15,8 @@ use super::pairs;
 use super::side::{Parts, Reach, Side, View};
 use super::sum::{Rule, Span};
 use super::types::Element;
+#[cfg(target_arch = "x86_64")]
+use super::whole::{self, Whole};
 use crate::level::{Work, at_best};
 use crate::op::{Flow, Op, OpFlags, RawMods, Semantics};
 use crate::registers::Row;
@@ -91,6 +93,10 @@ impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let mods = RawMods(op.imm);
         let k = PER_LANE * 64 / (M * BLOCKS);
+        #[cfg(target_arch = "x86_64")]
+        if A::IS_WIDENED && R::IS_ALIGNED && M >= 16 && of_whole::<A, M, BLOCKS, PER_LANE>(w, op) {
+            return Flow::Next;
+        }
         #[cfg(target_arch = "x86_64")]
         if A::IS_HALF && B::IS_HALF && M >= 16 && of_halves::<R, M, BLOCKS, PER_LANE>(w, op) {
             return Flow::Next;
@@ -190,6 +196,43 @@ fn for_each_block<const M: usize, const BLOCKS: usize>(
     for (block, results) in results.chunks_exact_mut(registers / BLOCKS).enumerate() {
         add(a_block(RawMods(op.imm), BLOCKS, block), block, results);
     }
+}
+
+/// Makes the result of small whole numbers by vectors, if all are such.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn of_whole<E: Element, const M: usize, const BLOCKS: usize, const PER_LANE: usize>(w: &mut Wave, op: &Op) -> bool {
+    if RawMods(op.imm).blgp() != 0 {
+        return false;
+    }
+    let k = PER_LANE * 64 / (M * BLOCKS);
+    let (mut a, mut b) = (MaybeUninit::<Whole<PER_LANE>>::uninit(), MaybeUninit::<Whole<PER_LANE>>::uninit());
+    for (source, room) in [(0, &mut a), (1, &mut b)] {
+        let rows = &w.rows[usize::from(op.src[source])..];
+        let take = whole::Take::<E, M, BLOCKS, PER_LANE> { rows, room, element: PhantomData };
+        if by_widest_apart(take) != Some(true) {
+            return false;
+        }
+    }
+    // SAFETY: all words of both have been stored.
+    let (a, b) = unsafe { (a.assume_init_ref().words(), b.assume_init_ref().words()) };
+    let registers = result_registers(M, BLOCKS);
+    let mut results = [MaybeUninit::<Row>::uninit(); 32];
+    let results = &mut results[..registers];
+    let accumulators = &w.rows[usize::from(op.src[2])..][..registers];
+    let blocks = accumulators.chunks_exact(registers / BLOCKS).zip(results.chunks_exact_mut(registers / BLOCKS));
+    for (block, (c, sums)) in blocks.enumerate() {
+        let a = &a[a_block(RawMods(op.imm), BLOCKS, block) * k / 2 * M..][..k / 2 * M];
+        let b = &b[block * k / 2 * M..][..k / 2 * M];
+        if by_widest_apart(whole::Block::<M> { a, b, k, c, sums }) != Some(true) {
+            return false;
+        }
+    }
+    for (to, result) in w.rows[usize::from(op.dst)..].iter_mut().zip(results) {
+        // SAFETY: every row of every block has been stored.
+        *to = unsafe { result.assume_init() };
+    }
+    true
 }
 
 /// Makes the result of f16 operands by vectors, if these can.

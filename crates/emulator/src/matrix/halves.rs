@@ -60,8 +60,7 @@ impl<const PER_LANE: usize> Halves<PER_LANE> {
 /// All of them have been stored.
 pub(super) unsafe fn values<const PER_LANE: usize>(room: &MaybeUninit<Halves<PER_LANE>>) -> &[f32] {
     // SAFETY: as the caller says.
-    let values = unsafe { &*(&raw const (*room.as_ptr()).value) };
-    values.as_flattened()
+    unsafe { (*room.as_ptr()).value.as_flattened() }
 }
 
 /// Says whether all elements are numbers, if they are taken `WITH_CODES`.

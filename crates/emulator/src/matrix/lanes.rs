@@ -49,6 +49,9 @@ pub unsafe trait Lanes {
     /// As unsigned numbers.
     unsafe fn down(x: Self::Int, bits: u32) -> Self::Int;
     unsafe fn xor(x: Self::Int, y: Self::Int) -> Self::Int;
+    unsafe fn or(x: Self::Int, y: Self::Int) -> Self::Int;
+    /// Of both halves of each lane, as signed numbers.
+    unsafe fn sums_of_products(x: Self::Int, y: Self::Int) -> Self::Int;
     /// `x` and `more` where the first bit of `of` is set.
     unsafe fn add_where_negative(x: Self::Int, of: Self::Int, more: i32) -> Self::Int;
     /// Each lane with its own number of bits less, and its sign; of 32 bits and more the sign remains.
@@ -217,6 +220,8 @@ unsafe impl Lanes for Avx512 {
         fn up(x: __m512i, bits: u32) -> __m512i { _mm512_sll_epi32(x, _mm_cvtsi32_si128(bits as i32)) }
         fn down(x: __m512i, bits: u32) -> __m512i { _mm512_srl_epi32(x, _mm_cvtsi32_si128(bits as i32)) }
         fn xor(x: __m512i, y: __m512i) -> __m512i { _mm512_xor_si512(x, y) }
+        fn or(x: __m512i, y: __m512i) -> __m512i { _mm512_or_si512(x, y) }
+        fn sums_of_products(x: __m512i, y: __m512i) -> __m512i { _mm512_madd_epi16(x, y) }
         fn add_where_negative(x: __m512i, of: __m512i, more: i32) -> __m512i {
             _mm512_mask_add_epi32(x, _mm512_movepi32_mask(of), x, _mm512_set1_epi32(more))
         }
@@ -290,6 +295,8 @@ unsafe impl Lanes for Avx2 {
         fn up(x: __m256i, bits: u32) -> __m256i { _mm256_sll_epi32(x, _mm_cvtsi32_si128(bits as i32)) }
         fn down(x: __m256i, bits: u32) -> __m256i { _mm256_srl_epi32(x, _mm_cvtsi32_si128(bits as i32)) }
         fn xor(x: __m256i, y: __m256i) -> __m256i { _mm256_xor_si256(x, y) }
+        fn or(x: __m256i, y: __m256i) -> __m256i { _mm256_or_si256(x, y) }
+        fn sums_of_products(x: __m256i, y: __m256i) -> __m256i { _mm256_madd_epi16(x, y) }
         fn add_where_negative(x: __m256i, of: __m256i, more: i32) -> __m256i {
             _mm256_add_epi32(x, _mm256_and_si256(_mm256_srai_epi32::<31>(of), _mm256_set1_epi32(more)))
         }

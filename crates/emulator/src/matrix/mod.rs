@@ -60,6 +60,8 @@ pub mod sum;
 mod swmmac;
 mod swmmac1250;
 mod types;
+#[cfg(target_arch = "x86_64")]
+mod whole;
 mod wmma;
 mod wmma1250;
 
@@ -243,3 +245,5 @@ mod tests_aligned;
 mod tests_exact;
 #[cfg(test)]
 mod tests_rdna;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests_whole;
