@@ -63,7 +63,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 pub use apart::Apart;
-use emit::Purpose;
+use emit::{Code64, Purpose};
 use machine::Machine;
 use pages::Pages;
 pub use phase::Skip;
@@ -173,6 +173,31 @@ fn native_on(machine: Machine, ops: &[Op], wave64: bool, mode: Mode, loops: bool
     native_with(machine, ops, Terms::new(machine, wave64, mode, loops))
 }
 
+/// The run that begins at a micro-op, and its code, if it is worth that. Where a phase needs more of the stack than there is, phases
+/// are shorter.
+fn emitted(ops: &[Op], at: usize, machine: Machine, terms: Terms) -> (usize, Vec<Phase>, Option<Code64>) {
+    let mut terms = terms;
+    loop {
+        let (end, mut phases) = phase::next_run(ops, at, terms);
+        let ends = terms.ends && end + 1 == ops.len();
+        if ends {
+            whole::forget_unread(&mut phases);
+        }
+        let is_worth_it = end > at && (end - at >= SHORTEST || phases.iter().any(|phase| phase.what.moves_lanes()));
+        if !is_worth_it {
+            return (end, phases, None);
+        }
+        let purpose = if ends { Purpose::End } else { Purpose::Part };
+        if let Ok(code) = emit::emit(&phases, machine, terms.wave64, purpose) {
+            return (end, phases, Some(code));
+        }
+        terms.longest /= 2;
+        if terms.longest < SHORTEST {
+            return (end, phases, None);
+        }
+    }
+}
+
 fn native_with(machine: Machine, ops: &[Op], terms: Terms) -> Option<Native> {
     if BYTES.load(Relaxed) >= MOST_BYTES {
         return None;
@@ -181,16 +206,9 @@ fn native_with(machine: Machine, ops: &[Op], terms: Terms) -> Option<Native> {
     let (mut code, mut made) = (Vec::new(), Vec::new());
     let mut at = 0;
     while at < ops.len() {
-        let (end, mut phases) = phase::next_run(ops, at, terms);
-        let ends = terms.ends && end + 1 == ops.len();
-        if ends {
-            whole::forget_unread(&mut phases);
-        }
-        if end > at
-            && (end - at >= SHORTEST || phases.iter().any(|phase| phase.what.moves_lanes()))
-            && let Ok(emitted) =
-                emit::emit(&phases, machine, terms.wave64, if ends { Purpose::End } else { Purpose::Part })
-        {
+        let (end, phases, emitted) = emitted(ops, at, machine, terms);
+        if let Some(emitted) = emitted {
+            let ends = terms.ends && end + 1 == ops.len();
             code.resize(code.len().next_multiple_of(64), 0xcc);
             let entries = [emitted.full, emitted.partial].map(|entry| code.len() + entry);
             code.extend(emitted.bytes);

@@ -96,13 +96,15 @@ pub struct Terms {
     pub ends: bool,
     /// Lanes of a vector.
     pub lanes: usize,
+    /// Micro-ops of a phase of lanes at most, if that is more than an instruction's.
+    pub longest: usize,
 }
 
 impl Terms {
     /// Of waves whose MODE is this one.
     pub fn new(machine: Machine, wave64: bool, mode: Mode, loops: bool) -> Terms {
         let (flushes, lanes) = (mode.flushes32(), machine.lanes() as usize);
-        Terms { wave64, flushes, global: true, loops, skip: None, ends: false, lanes }
+        Terms { wave64, flushes, global: true, loops, skip: None, ends: false, lanes, longest: LONGEST }
     }
 
     fn excludes(self, op: &Op) -> bool {
@@ -116,7 +118,7 @@ pub fn next_run(ops: &[Op], start: usize, terms: Terms) -> (usize, Vec<Phase>) {
     while at < ops.len() && at - start < LONGEST {
         // Where a branch leads to, a phase begins.
         let border = terms.skip.map(|skip| skip.to).filter(|&to| at < to);
-        let longest = border.unwrap_or(usize::MAX).min(start + LONGEST);
+        let longest = border.unwrap_or(usize::MAX).min(start + LONGEST).min(at + terms.longest);
         let (end, graph) = lanes(ops, at, longest, terms);
         let has_lanes = end > at;
         if has_lanes {

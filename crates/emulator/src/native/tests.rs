@@ -4,6 +4,7 @@ mod accesses;
 mod compare;
 mod halves;
 mod instructions;
+mod large;
 mod loops;
 mod random;
 mod waves;

@@ -210,6 +210,13 @@ fn lds_access(random: &mut Random, inst: u16) -> Op {
     Op { run, kind: Words::<true>::KIND, imm: op.imm | offset(random) << 32, ..op }
 }
 
+/// A load of a word of LDS.
+pub fn lds_load(dst: u16, address: u16, inst: u16) -> Op {
+    let run = Variants::of::<Words<false>>().select();
+    let imm2 = Encoded::new(Action::Load(Transfer::Words), 1).0;
+    Op { run, kind: Words::<false>::KIND, dst, src: [address, 0, 0], imm2, inst, ..Op::NOTHING }
+}
+
 /// Lanes that read others by addresses.
 fn bpermute(random: &mut Random, inst: u16) -> Op {
     let operation = random.of(&[IsaOp::DsBpermuteB32, IsaOp::DsBpermuteFiB32]);
