@@ -70,6 +70,7 @@ impl Machine {
             Binary::MulF => self.either(VEX_Vmulps_ymm_ymm_ymmm256, EVEX_Vmulps_zmm_k1z_zmm_zmmm512b32_er),
             Binary::MinF => self.either(VEX_Vminps_ymm_ymm_ymmm256, EVEX_Vminps_zmm_k1z_zmm_zmmm512b32_sae),
             Binary::MaxF => self.either(VEX_Vmaxps_ymm_ymm_ymmm256, EVEX_Vmaxps_zmm_k1z_zmm_zmmm512b32_sae),
+            Binary::ScaleF if self.wide => EVEX_Vscalefps_zmm_k1z_zmm_zmmm512b32_er,
             Binary::Equal if !self.wide => VEX_Vpcmpeqd_ymm_ymm_ymmm256,
             Binary::GreaterS if !self.wide => VEX_Vpcmpgtd_ymm_ymm_ymmm256,
             Binary::AddD => self.either(VEX_Vaddpd_ymm_ymm_ymmm256, EVEX_Vaddpd_zmm_k1z_zmm_zmmm512b64_er),
@@ -77,7 +78,7 @@ impl Machine {
             Binary::DivD => self.either(VEX_Vdivpd_ymm_ymm_ymmm256, EVEX_Vdivpd_zmm_k1z_zmm_zmmm512b64_er),
             Binary::MinD => self.either(VEX_Vminpd_ymm_ymm_ymmm256, EVEX_Vminpd_zmm_k1z_zmm_zmmm512b64_sae),
             Binary::MaxD => self.either(VEX_Vmaxpd_ymm_ymm_ymmm256, EVEX_Vmaxpd_zmm_k1z_zmm_zmmm512b64_sae),
-            Binary::Equal | Binary::GreaterS | Binary::Below => return None,
+            Binary::ScaleF | Binary::Equal | Binary::GreaterS | Binary::Below => return None,
         })
     }
 

@@ -38,6 +38,8 @@ pub enum Binary {
     /// The second operand if they are equal or one is a NaN.
     MinF,
     MaxF,
+    /// The first operand times two to the power of the second one, an integral f32; of wide vectors.
+    ScaleF,
     /// Of f64, half the lanes of a vector each ([`Node::Join`]).
     AddD,
     MulD,

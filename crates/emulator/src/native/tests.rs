@@ -6,6 +6,7 @@ mod halves;
 mod instructions;
 mod large;
 mod loops;
+mod powers;
 mod random;
 mod waves;
 

@@ -69,6 +69,16 @@ impl Form<'_> {
         self.graph.binary(MinF, value, known)
     }
 
+    /// An f32 times a power of two whose exponent is an integer, rounded once. What is too large for an f32 to have all of its bits
+    /// gives zero or infinity, either way.
+    pub(super) fn times_power(&mut self) -> Result<(), Foreign> {
+        let [value, exponent] = self.two();
+        let value = self.flushed(value);
+        let exponent = self.graph.node(Node::FloatOfSigned(exponent));
+        let value = self.graph.binary(Binary::ScaleF, value, exponent);
+        self.float(value)
+    }
+
     pub(super) fn integral(&mut self, how: u8) -> Result<(), Foreign> {
         let value = self.source(0);
         let value = self.flushed(value);

@@ -326,6 +326,7 @@ impl Form<'_> {
             IsaOp::VCvtI32F64 => self.signed_of_double(),
             IsaOp::VCvtF32F16 => self.single_of_half(),
             IsaOp::VCvtF16F32 => self.half_of_single(),
+            IsaOp::VLdexpF32 if self.graph.lanes == 16 => self.times_power(),
             _ => match Function::of(operation) {
                 Some((function, sources)) => self.function(function, sources),
                 None if self.bits(operation)? || self.half(operation)? || self.half_float(operation)? => Ok(()),
