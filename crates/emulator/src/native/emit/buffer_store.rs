@@ -89,7 +89,7 @@ impl Emitter<'_> {
         self.lane_by_lane(Some(lanes), |it| {
             let at = it.of_lane(it.store.address, 0);
             it.put(Instruction::with2(Code::Mov_r32_rm32, Register::R11D, at))?;
-            it.put_lane(data, to)
+            it.put_lane(data, to, 0)
         })
     }
 }

@@ -209,11 +209,32 @@ impl Emitter<'_> {
     /// A word or a part of one, one lane after the other: where lanes are at one place, the highest one's stays.
     fn lds_lanes(&mut self, data: u16, offset: i32) -> Result<(), TooLarge> {
         let to = MemoryOperand::with_base_index_scale_displ_size(Register::RCX, Register::R11, 1, offset.into(), 1);
-        self.lane_by_lane(self.exec(), |it| {
-            let at = it.of_lane(it.store.address, 0);
+        let lane = |it: &mut Emitter<'_>, behind: i64| {
+            let at = it.of_lane(it.store.address, 4 * behind);
             it.put(Instruction::with2(Code::Mov_r32_rm32, Register::R11D, at))?;
-            it.put_lane(data, to)
-        })
+            it.put_lane(data, to, behind)
+        };
+        let some = match self.exec() {
+            _ if self.machine.wide => {
+                self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, EXEC, EXEC))?;
+                Some(self.asm.jump(Code::Jae_rel32_64)?)
+            }
+            Some(_) => return self.lane_by_lane(self.exec(), |it| lane(it, 0)),
+            None => None,
+        };
+        // All are on: four by four, which takes as long as the stores.
+        self.put(Instruction::with2(Code::Xor_r32_rm32, Register::R9D, Register::R9D))?;
+        let top = self.asm.at as u64;
+        (0..4).try_for_each(|behind| lane(self, behind))?;
+        self.put(Instruction::with2(Code::Add_rm32_imm8, Register::R9D, 4))?;
+        self.put(Instruction::with2(Code::Cmp_rm32_imm8, Register::R9D, self.machine.lanes() as i32))?;
+        self.put(Instruction::with_branch(Code::Jb_rel32_64, top))?;
+        let Some(some) = some else { return Ok(()) };
+        let end = self.asm.jump(Code::Jmp_rel32_64)?;
+        self.asm.land(some);
+        self.lane_by_lane(self.exec(), |it| lane(it, 0))?;
+        self.asm.land(end);
+        Ok(())
     }
 
     /// What a row has of the lane that R9 says, some bytes on.
@@ -221,9 +242,9 @@ impl Emitter<'_> {
         MemoryOperand::with_base_index_scale_displ_size(Register::RDI, Register::R9, 4, i64::from(row) * 256 + by, 8)
     }
 
-    /// Stores what the lane that R9 says has in a row.
-    pub(super) fn put_lane(&mut self, data: u16, to: MemoryOperand) -> Result<(), TooLarge> {
-        let from = self.of_lane(data, if self.store.is_high { 2 } else { 0 });
+    /// Stores what the lane that R9 says has in a row, or one so many behind it.
+    pub(super) fn put_lane(&mut self, data: u16, to: MemoryOperand, behind: i64) -> Result<(), TooLarge> {
+        let from = self.of_lane(data, 4 * behind + if self.store.is_high { 2 } else { 0 });
         let (load, store, by) = match self.store.size {
             Size::Byte => (Code::Movzx_r32_rm8, Code::Mov_rm8_r8, Register::BPL),
             Size::Half => (Code::Movzx_r32_rm16, Code::Mov_rm16_r16, Register::BP),
@@ -302,7 +323,8 @@ impl Emitter<'_> {
             }
             it.lane_by_lane(it.exec(), |it| {
                 let unit = size.bytes() as u32;
-                it.put_lane(access.data, MemoryOperand::with_base_index_scale(Register::R11, Register::R9, unit))
+                let to = MemoryOperand::with_base_index_scale(Register::R11, Register::R9, unit);
+                it.put_lane(access.data, to, 0)
             })
         };
         self.each(word, next)
