@@ -1,4 +1,4 @@
-//! Sums of RDNA3's and RDNA4's matrix operations by the host's vectors.
+//! Sums of RDNA4's matrix operations by the host's vectors. Those of RDNA3 are in [`super::rdna3`], in the same numbers.
 //!
 //! The same numbers as [`Unit::sum`] gives, otherwise: a product of two elements is exact as an f32, and so is the product
 //! with the power of two that makes the place of the sum's last bit that of one. What is cut off is then what a conversion to
@@ -12,7 +12,7 @@
 
 use std::marker::PhantomData;
 
-use super::rdna::{Bits, Elements, ROWS, Rows};
+use super::rdna::{Bits, Elements, ROWS};
 use super::wmma::SIZE;
 use crate::fp::dot::{BELOW_PRODUCT, Factor, Unit};
 
@@ -33,23 +33,28 @@ pub(super) fn add<
 >(
     a: &Elements<KA>,
     b: &Elements<KB>,
-    rows: Rows,
     met: impl Fn(usize, usize) -> usize,
     c: &mut Bits,
 ) -> bool {
     #[cfg(target_arch = "x86_64")]
     let done = {
-        let job = vectors::All::<U, A, B, R, _, KA, KB, GROUP, N> { a, b, rows, met, c, types: PhantomData };
+        let job = vectors::All::<U, A, B, R, _, KA, KB, GROUP, N> { a, b, met, c, types: PhantomData };
         super::lanes::by_widest(job) == Some(true)
     };
     #[cfg(not(target_arch = "x86_64"))]
     let done = false;
+    count(done);
+    done
+}
+
+/// That a product was asked for, and whether vectors have made it.
+#[inline(always)]
+pub(super) fn count(_done: bool) {
     #[cfg(test)]
     COUNTS.with(|counts| {
         let (asked, by_vectors) = counts.get();
-        counts.set((asked + 1, by_vectors + usize::from(done)));
+        counts.set((asked + 1, by_vectors + usize::from(_done)));
     });
-    done
 }
 
 #[cfg(test)]
@@ -59,36 +64,35 @@ thread_local! {
 }
 
 #[cfg(target_arch = "x86_64")]
-mod vectors {
+pub(super) mod vectors {
     use super::super::lanes::{Job, Lanes};
     use super::super::numbers::{Factors, MAGNITUDE, Numbers, Sizes, coarsest};
-    use super::{BELOW_PRODUCT, Bits, Elements, Factor, Held, PhantomData, ROWS, Rows, SIZE, Unit};
+    use super::{BELOW_PRODUCT, Bits, Elements, Factor, Held, PhantomData, ROWS, SIZE, Unit};
     use std::mem::MaybeUninit;
 
     /// The least and the largest accumulator. Sums of 32 products do not leave the range of normal numbers.
-    const ACCUMULATORS: (i32, i32) = (30 << 23, 200 << 23);
+    pub const ACCUMULATORS: (i32, i32) = (30 << 23, 200 << 23);
     /// The largest f16, as f32.
-    const LARGEST_HALF: i32 = 0x477f_e000;
+    pub const LARGEST_HALF: i32 = 0x477f_e000;
     /// Where places are in their words: where an f32 has its exponent.
-    const PLACE: u32 = 23;
+    pub const PLACE: u32 = 23;
     /// What a place counts from, so that an accumulator's is the exponent that its f32 has.
-    const BIAS: i32 = 127 + 26;
+    pub const BIAS: i32 = 127 + 26;
     /// What is added to the places of left factors, so that sums are places of products.
-    const LEFT: i32 = BIAS - BELOW_PRODUCT;
-    /// The place of an accumulator that is zero, where all products are: so low that the sum's unit is zero.
-    const LOWEST: i32 = 26;
+    pub const LEFT: i32 = BIAS - BELOW_PRODUCT;
     /// The least place of a sum that becomes an f16, that of 2^-14.
-    const LOWEST_OF_HALVES: i32 = 127 - 14;
+    pub const LOWEST_OF_HALVES: i32 = 127 - 14;
     /// Where the place of a sum that becomes an f16 is not above this, that of 2^-14, a unit remains of a negative accumulator
     /// that is less than one.
     const KEEPS: i32 = BIAS - 14;
     const ONE: i32 = 0x3f80_0000;
+    /// The exponents of a power of two and of its reciprocal add up to this.
+    const RECIPROCAL: i32 = 254 << 23;
 
     /// What [`super::add`] does.
     pub struct All<'a, U, A, B, R, M, const KA: usize, const KB: usize, const GROUP: usize, const N: usize> {
         pub a: &'a Elements<'a, KA>,
         pub b: &'a Elements<'a, KB>,
-        pub rows: Rows,
         pub met: M,
         pub c: &'a mut Bits,
         pub types: PhantomData<(U, A, B, R)>,
@@ -132,8 +136,8 @@ mod vectors {
                 let Some(b) = Numbers::take::<L, U, B>(&mut right, self.b, None) else { return false };
                 let sums = if R::IS_SINGLE { &mut *self.c } else { wider.assume_init_mut() };
                 let mut largest = L::all_int(0);
-                for first in self.rows.groups() {
-                    let rows = self.rows.group(first);
+                for first in (0..SIZE).step_by(ROWS) {
+                    let rows = std::array::from_fn(|r| first + r);
                     let seen = side_by_side::<L, U, R, KA, KB, GROUP, N>(a, b, rows, &self.met, sums);
                     largest = L::max(largest, seen);
                 }
@@ -216,51 +220,28 @@ mod vectors {
             (factors[j].a.1, factors[j].b.1) = (first + j, met(row, first + j) % KB);
         }
         // SAFETY: as the caller says.
-        unsafe {
-            if U::SIGNED {
-                in_groups::<L, R, KA, KB, GROUP, N>(factors, c)
-            } else {
-                complemented::<L, R, KA, KB, N>(factors, c)
-            }
-        }
+        unsafe { in_groups::<L, R, KA, KB, GROUP, N>(factors, c) }
     }
 
     /// The place of an accumulator.
     #[inline(always)]
-    unsafe fn place<L: Lanes>(c: L::Float) -> L::Int {
+    pub unsafe fn place<L: Lanes>(c: L::Float) -> L::Int {
         // SAFETY: as the caller says.
         unsafe { L::and(L::as_int(c), L::all_int(255 << PLACE)) }
     }
 
     /// How many units of a place's last bit one has.
     #[inline(always)]
-    unsafe fn units<L: Lanes>(place: L::Int) -> L::Float {
+    pub unsafe fn units<L: Lanes>(place: L::Int) -> L::Float {
         // SAFETY: as the caller says.
         unsafe { L::as_float(L::sub(L::all_int(((127 + BIAS) as u32).wrapping_shl(PLACE) as i32), place)) }
     }
 
-    /// RDNA3's step. What is summed is magnitudes in C's sign, and a product of the other sign is complemented: one less than if
-    /// it were negated. So with their own signs, which conversions keep as they cut off, each negative product is one less
-    /// where C is not negative, and each other one is one more where C is. Both are what the sum of all is less the number
-    /// of negative products, and two more where C is negative.
+    /// What one unit is.
     #[inline(always)]
-    unsafe fn complemented<L: Lanes, R: Held, const KA: usize, const KB: usize, const N: usize>(
-        factors: [Factors<KA, KB>; N],
-        c: L::Float,
-    ) -> L::Float {
-        assert!(N == 2);
+    unsafe fn unit<L: Lanes>(units: L::Float) -> L::Float {
         // SAFETY: as the caller says.
-        unsafe {
-            let least = L::all_int(if R::IS_HALF { LOWEST_OF_HALVES } else { LOWEST } << PLACE);
-            let last = L::max(coarsest::<L, KA, KB>(&factors), L::max(least, place::<L>(c)));
-            let units = units::<L>(last);
-            let own = L::add_where_negative(L::whole(L::multiply(c, units)), L::as_int(c), N as i32);
-            let mut sum = L::sub(own, factors[0].negative::<L>());
-            for factors in factors {
-                sum = L::add(sum, L::whole(L::multiply(factors.product::<L>(), units)));
-            }
-            R::rounded::<L>(sum, units)
-        }
+        unsafe { L::as_float(L::sub(L::all_int(RECIPROCAL), L::as_int(units))) }
     }
 
     /// RDNA4's step.
@@ -293,7 +274,7 @@ mod vectors {
                 }
                 sum = L::add(sum, L::down_each(part, L::down(L::sub(last, own), PLACE)));
             }
-            R::rounded::<L>(sum, all)
+            R::rounded::<L>(sum, unit::<L>(all))
         }
     }
 }

@@ -24,24 +24,12 @@ pub trait Held: Result {
     /// Likewise.
     #[cfg(target_arch = "x86_64")]
     unsafe fn code<L: Lanes>(numbers: L::Float) -> L::Int;
-    /// A sum of units as such a number, where zero is not negative. `units`: how many are one, a power of two.
+    /// A sum of units as such a number, where zero is not negative. `unit`: what one is, a power of two, or zero.
     ///
     /// # Safety
     /// Likewise.
     #[cfg(target_arch = "x86_64")]
-    unsafe fn rounded<L: Lanes>(sum: L::Int, units: L::Float) -> L::Float;
-}
-
-/// The exponents of a power of two and of its reciprocal add up to this.
-#[cfg(target_arch = "x86_64")]
-const RECIPROCAL: i32 = 254 << 23;
-
-/// What one unit is.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-unsafe fn unit<L: Lanes>(units: L::Float) -> L::Float {
-    // SAFETY: as the caller says.
-    unsafe { L::as_float(L::sub(L::all_int(RECIPROCAL), L::as_int(units))) }
+    unsafe fn rounded<L: Lanes>(sum: L::Int, unit: L::Float) -> L::Float;
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -58,9 +46,9 @@ impl Held for Single {
         unsafe { L::as_int(numbers) }
     }
     #[inline(always)]
-    unsafe fn rounded<L: Lanes>(sum: L::Int, units: L::Float) -> L::Float {
+    unsafe fn rounded<L: Lanes>(sum: L::Int, unit: L::Float) -> L::Float {
         // SAFETY: likewise.
-        unsafe { L::multiply_add(L::singles_of_ints(sum), unit::<L>(units), L::all(0.0)) }
+        unsafe { L::multiply_add(L::singles_of_ints(sum), unit, L::all(0.0)) }
     }
 }
 
@@ -77,9 +65,9 @@ impl Held for Bf16 {
         unsafe { L::down(L::as_int(numbers), 16) }
     }
     #[inline(always)]
-    unsafe fn rounded<L: Lanes>(sum: L::Int, units: L::Float) -> L::Float {
+    unsafe fn rounded<L: Lanes>(sum: L::Int, unit: L::Float) -> L::Float {
         // SAFETY: likewise.
-        unsafe { L::as_float(L::and(L::as_int(Single::rounded::<L>(sum, units)), L::all_int(!0xffff))) }
+        unsafe { L::as_float(L::and(L::as_int(Single::rounded::<L>(sum, unit)), L::all_int(!0xffff))) }
     }
 }
 
@@ -97,10 +85,10 @@ impl Held for F16 {
         unsafe { L::halves_of_singles(numbers) }
     }
     #[inline(always)]
-    unsafe fn rounded<L: Lanes>(sum: L::Int, units: L::Float) -> L::Float {
+    unsafe fn rounded<L: Lanes>(sum: L::Int, unit: L::Float) -> L::Float {
         // SAFETY: likewise.
         unsafe {
-            let exact_enough = L::multiply(L::odd_singles_of_ints(sum), unit::<L>(units));
+            let exact_enough = L::multiply(L::odd_singles_of_ints(sum), unit);
             // What rounds to zero is not negative either.
             L::add_float(L::singles_of_halves(L::halves_of_singles(exact_enough)), L::all(0.0))
         }

@@ -81,6 +81,18 @@ pub unsafe trait Lanes {
     unsafe fn zero_where_less(x: Self::Int, y: Self::Int, from: Self::Float) -> Self::Float;
     /// Whether `x` is more than `y` in some lane.
     unsafe fn any_more(x: Self::Int, y: Self::Int) -> bool;
+    /// Of halves of lanes.
+    unsafe fn add_halves(x: Self::Int, y: Self::Int) -> Self::Int;
+    /// The larger ones of halves of lanes, as signed numbers.
+    unsafe fn max_signed_halves(x: Self::Int, y: Self::Int) -> Self::Int;
+    /// The larger ones of upper halves, as signed numbers; lower halves become zero.
+    unsafe fn max_upper_halves(x: Self::Int, y: Self::Int) -> Self::Int;
+    /// Of halves of lanes, as unsigned numbers: what would be less than zero is zero.
+    unsafe fn sub_down_to_zero(x: Self::Int, y: Self::Int) -> Self::Int;
+    /// `x`, and two more where the first bit of `of` is set.
+    unsafe fn add_two_where_negative(x: Self::Int, of: Self::Float) -> Self::Int;
+    /// The lower halves, one beside the other.
+    unsafe fn store_lower_halves(to: *mut u16, x: Self::Int);
 }
 
 /// Work for vectors of any width.
@@ -167,6 +179,32 @@ fn or_one_where_more(mut x: __m512i, y: __m512i, z: __m512i) -> __m512i {
     x
 }
 
+/// `x` and two more where the first bit of `of` is set. (The compiler would shift, cut off and add: an instruction more.)
+#[inline]
+#[target_feature(enable = "avx512f,avx512dq")]
+fn add_two_where_negative(mut x: __m512i, of: __m512) -> __m512i {
+    // SAFETY: it works on registers alone.
+    unsafe {
+        asm!(
+            "vpmovd2m {mask}, {of}",
+            "vpaddd {x}{{{mask}}}, {x}, {two}",
+            mask = out(kreg) _, x = inout(zmm_reg) x, of = in(zmm_reg) of, two = in(zmm_reg) _mm512_set1_epi32(2),
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    x
+}
+
+/// A mask of the upper halves of lanes that the compiler does not know. (Of one that it knows it makes an instruction more.)
+#[inline]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn upper_halves() -> __mmask32 {
+    let mut mask = 0xaaaa_aaaa;
+    // SAFETY: it does nothing.
+    unsafe { asm!("/* {0} */", inout(kreg) mask, options(pure, nomem, nostack, preserves_flags)) };
+    mask
+}
+
 /// The methods of a width, each from its arguments.
 macro_rules! methods {
     ($(fn $name:ident($($x:ident: $type:ty),*) -> $result:ty $body:block)*) => {
@@ -249,6 +287,12 @@ unsafe impl Lanes for Avx512 {
             _mm512_maskz_mov_ps(_mm512_cmpge_epi32_mask(x, y), from)
         }
         fn any_more(x: __m512i, y: __m512i) -> bool { _mm512_cmpgt_epi32_mask(x, y) != 0 }
+        fn add_halves(x: __m512i, y: __m512i) -> __m512i { _mm512_add_epi16(x, y) }
+        fn max_signed_halves(x: __m512i, y: __m512i) -> __m512i { _mm512_max_epi16(x, y) }
+        fn max_upper_halves(x: __m512i, y: __m512i) -> __m512i { _mm512_maskz_max_epi16(upper_halves(), x, y) }
+        fn sub_down_to_zero(x: __m512i, y: __m512i) -> __m512i { _mm512_subs_epu16(x, y) }
+        fn add_two_where_negative(x: __m512i, of: __m512) -> __m512i { add_two_where_negative(x, of) }
+        fn store_lower_halves(to: *mut u16, x: __m512i) -> () { _mm256_storeu_si256(to.cast(), _mm512_cvtepi32_epi16(x)) }
     }
 }
 
@@ -328,5 +372,19 @@ unsafe impl Lanes for Avx2 {
             _mm256_andnot_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(y, x)), from)
         }
         fn any_more(x: __m256i, y: __m256i) -> bool { _mm256_movemask_epi8(_mm256_cmpgt_epi32(x, y)) != 0 }
+        fn add_halves(x: __m256i, y: __m256i) -> __m256i { _mm256_add_epi16(x, y) }
+        fn max_signed_halves(x: __m256i, y: __m256i) -> __m256i { _mm256_max_epi16(x, y) }
+        fn max_upper_halves(x: __m256i, y: __m256i) -> __m256i {
+            _mm256_and_si256(_mm256_max_epi16(x, y), _mm256_set1_epi32(!0xffff))
+        }
+        fn sub_down_to_zero(x: __m256i, y: __m256i) -> __m256i { _mm256_subs_epu16(x, y) }
+        fn add_two_where_negative(x: __m256i, of: __m256) -> __m256i {
+            _mm256_add_epi32(x, _mm256_and_si256(_mm256_srli_epi32::<30>(_mm256_castps_si256(of)), _mm256_set1_epi32(2)))
+        }
+        fn store_lower_halves(to: *mut u16, x: __m256i) -> () {
+            let low = _mm256_and_si256(x, _mm256_set1_epi32(0xffff));
+            let words = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256::<1>(low));
+            _mm_storeu_si128(to.cast(), words);
+        }
     }
 }

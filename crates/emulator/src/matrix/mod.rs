@@ -52,6 +52,7 @@ mod numbers;
 #[cfg(target_arch = "x86_64")]
 mod pairs;
 mod rdna;
+mod rdna3;
 pub mod scaled;
 mod scaled1250;
 mod side;

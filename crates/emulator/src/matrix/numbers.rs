@@ -53,16 +53,66 @@ impl<L: Lanes> Sizes<L> {
     }
 }
 
+/// The magnitudes between which elements are taken, the first that of the least number, if it counts.
+#[inline(always)]
+pub const fn bounds<F: Factor>() -> (i32, i32) {
+    if F::EXPONENT == 8 {
+        ((F::BIAS - FURTHEST) << F::FRACTION, ((F::BIAS + FURTHEST) << F::FRACTION))
+    } else if F::BITS == 16 {
+        // Those of f32's exponents.
+        (0, (255 << 23) - 1)
+    } else {
+        (0, F::SPECIAL as i32 - 1)
+    }
+}
+
+/// Elements, whose codes are in the lower bits of words, as f32, and the exponents of these where they are in an f32.
+#[inline(always)]
+pub unsafe fn widened<L: Lanes, U: Unit, F: Factor>(code: L::Int, seen: &mut Sizes<L>) -> (L::Int, L::Int) {
+    // SAFETY: as the caller says.
+    unsafe {
+        // An f32 has the same fields, but for the bias.
+        let field = L::all_int(255 << 23);
+        if F::BITS == 16 && F::EXPONENT == 5 {
+            // The conversion is exact, and no f16 but zero has an f32's exponent of zero.
+            let value = L::as_int(L::singles_of_halves(code));
+            let exponent = L::and(value, field);
+            seen.note_largest(exponent);
+            return (value, exponent);
+        }
+        let rebias = L::as_float(L::all_int((254 - F::BIAS) << 23));
+        let mut magnitude = L::and(code, L::all_int(F::MAGNITUDE as i32));
+        if F::EXPONENT == 8 && U::FLUSHES {
+            let normal = L::all_int(1 << F::FRACTION);
+            magnitude = L::as_int(L::zero_where_less(magnitude, normal, L::as_float(magnitude)));
+        }
+        seen.note(magnitude, bounds::<F>().0);
+        let size = L::as_int(L::multiply(L::as_float(L::up(magnitude, 23 - F::FRACTION)), rebias));
+        let sign = L::and(L::up(code, 32 - F::BITS), L::all_int(i32::MIN));
+        (L::xor(size, sign), L::and(size, field))
+    }
+}
+
+/// An element's part of its product's place, by its exponent. Those of A get `more`.
+#[inline(always)]
+pub unsafe fn place<L: Lanes, F: Factor>(exponent: L::Int, more: Option<i32>) -> L::Int {
+    let nothing = (if more.is_some() { NOTHING.0 } else { NOTHING.1 }) << PLACE;
+    let above = ((more.unwrap_or(0) - 127) << PLACE) - nothing;
+    // SAFETY: as the caller says.
+    unsafe {
+        // Denormals have the exponent of the least normal number.
+        let above = L::add(L::max(exponent, L::all_int((128 - F::BIAS) << 23)), L::all_int(above));
+        let place = L::as_int(L::zero_where_less(exponent, L::all_int(1), L::as_float(above)));
+        L::add(place, L::all_int(nothing))
+    }
+}
+
 /// Rows of A or columns of B: `K` elements of each, by k.
+#[repr(align(64))]
 pub struct Numbers<const K: usize> {
     value: [[f32; SIZE]; K],
     /// Those of a product's factors add up to the place of its last bit, which is where an f32 has its exponent.
     place: [[i32; SIZE]; K],
-    /// For RDNA3, of two elements of B, by the first one's k: how many products are negative, by which of the two elements
-    /// of A are.
-    negative: [[[i32; SIZE]; 4]; K],
-    /// Of two elements of A: which of them are negative.
-    signs: [[u32; SIZE]; K],
 }
 
 impl<const K: usize> Numbers<K> {
@@ -74,76 +124,20 @@ impl<const K: usize> Numbers<K> {
         more: Option<i32>,
     ) -> Option<&'a Numbers<K>> {
         let out = room.as_mut_ptr();
-        let (is_long, is_half) = (F::EXPONENT == 8, F::BITS == 16 && F::EXPONENT == 5);
-        let sizes = if is_long {
-            ((F::BIAS - FURTHEST) << F::FRACTION, ((F::BIAS + FURTHEST) << F::FRACTION))
-        } else if is_half {
-            // Those of f32's exponents.
-            (0, (255 << 23) - 1)
-        } else {
-            (0, F::SPECIAL as i32 - 1)
-        };
-        let nothing = (if more.is_some() { NOTHING.0 } else { NOTHING.1 }) << PLACE;
-        let above = ((more.unwrap_or(0) - 127) << PLACE) - nothing;
         // SAFETY: as the caller says; elements and rooms have rows of `SIZE`.
         unsafe {
-            // An f32 has the same fields, but for the bias.
-            let field = L::all_int(255 << 23);
-            let rebias = L::as_float(L::all_int((254 - F::BIAS) << 23));
             let mut seen = Sizes::<L>::none();
             for k in 0..K {
                 for column in (0..SIZE).step_by(L::N) {
                     let words = L::load_int(elements.words[k].as_ptr().add(column).cast());
-                    let code = L::down(words, elements.shift[k]);
-                    let (value, exponent);
-                    if is_half {
-                        // The conversion is exact, and no f16 but zero has an f32's exponent of zero.
-                        let sign = L::all_int((elements.sign[k] << 16) as i32);
-                        value = L::xor(L::as_int(L::singles_of_halves(code)), sign);
-                        exponent = L::and(value, field);
-                        seen.note_largest(exponent);
-                    } else {
-                        let code = L::xor(code, L::all_int(elements.sign[k] as i32));
-                        let mut magnitude = L::and(code, L::all_int(F::MAGNITUDE as i32));
-                        if is_long && U::FLUSHES {
-                            let normal = L::all_int(1 << F::FRACTION);
-                            magnitude = L::as_int(L::zero_where_less(magnitude, normal, L::as_float(magnitude)));
-                        }
-                        seen.note(magnitude, sizes.0);
-                        let size = L::as_int(L::multiply(L::as_float(L::up(magnitude, 23 - F::FRACTION)), rebias));
-                        let sign = L::and(L::up(code, 32 - F::BITS), L::all_int(i32::MIN));
-                        value = L::xor(size, sign);
-                        exponent = L::and(size, field);
-                    }
-                    // Denormals have the exponent of the least normal number.
-                    let above = L::add(L::max(exponent, L::all_int((128 - F::BIAS) << 23)), L::all_int(above));
-                    let place = L::as_int(L::zero_where_less(exponent, L::all_int(1), L::as_float(above)));
+                    let code = L::xor(L::down(words, elements.shift[k]), L::all_int(elements.sign[k] as i32));
+                    let (value, exponent) = widened::<L, U, F>(code, &mut seen);
                     L::store_int((&raw mut (*out).value[k]).cast::<i32>().add(column), value);
-                    let place = L::add(place, L::all_int(nothing));
-                    L::store_int((&raw mut (*out).place[k]).cast::<i32>().add(column), place);
-                }
-            }
-            if !U::SIGNED {
-                for k in (0..K).step_by(2) {
-                    for column in (0..SIZE).step_by(L::N) {
-                        let first = L::load_int((&raw const (*out).value[k]).cast::<i32>().add(column));
-                        let second = L::load_int((&raw const (*out).value[k + 1]).cast::<i32>().add(column));
-                        let (first, second) = (L::down(first, 31), L::down(second, 31));
-                        if more.is_some() {
-                            let both = L::add(first, L::up(second, 1));
-                            L::store_int((&raw mut (*out).signs[k]).cast::<i32>().add(column), both);
-                            continue;
-                        }
-                        for of_a in 0..4 {
-                            let (x, y) = (L::all_int(of_a & 1), L::all_int(of_a >> 1));
-                            let to = (&raw mut (*out).negative[k][of_a as usize]).cast::<i32>().add(column);
-                            L::store_int(to, L::add(L::xor(first, x), L::xor(second, y)));
-                        }
-                    }
+                    L::store_int((&raw mut (*out).place[k]).cast::<i32>().add(column), place::<L, F>(exponent, more));
                 }
             }
             // All of the room that is looked at has been written.
-            seen.are_within(sizes).then(|| &*out)
+            seen.are_within(bounds::<F>()).then(|| &*out)
         }
     }
 }
@@ -167,13 +161,6 @@ impl<const KA: usize, const KB: usize> Factors<'_, KA, KB> {
         let ((a, k, row), (b, l, column)) = (self.a, self.b);
         // SAFETY: likewise.
         unsafe { L::add(L::all_int(a.place[k][row]), L::load_int(b.place[l].as_ptr().add(column))) }
-    }
-    /// How many of this product and the next one are negative.
-    #[inline(always)]
-    pub unsafe fn negative<L: Lanes>(self) -> L::Int {
-        let ((a, k, row), (b, l, column)) = (self.a, self.b);
-        // SAFETY: likewise.
-        unsafe { L::load_int(b.negative[l][(a.signs[k][row] % 4) as usize].as_ptr().add(column)) }
     }
 }
 

@@ -13,6 +13,7 @@
 
 use super::chain::{self, Held};
 use super::layout::{self, Place, is_rdna3};
+use super::rdna3;
 use super::wmma::SIZE;
 use crate::fp::dot::{Factor, Parts, Rdna3, Rdna4, Result, Unit, exact, left, product, take};
 use crate::op::Op;
@@ -155,8 +156,8 @@ fn rows_of<
 /// Every `step`th row of a matrix.
 #[derive(Clone, Copy)]
 pub(super) struct Rows {
-    first: usize,
-    step: usize,
+    pub first: usize,
+    pub step: usize,
 }
 
 impl Rows {
@@ -164,18 +165,27 @@ impl Rows {
 
     /// The first rows of those that are computed side by side.
     #[inline(always)]
-    pub fn groups(self) -> impl Iterator<Item = usize> {
+    fn groups(self) -> impl Iterator<Item = usize> {
         (self.first..SIZE).step_by(ROWS * self.step)
     }
     #[inline(always)]
-    pub fn group(self, first: usize) -> [usize; ROWS] {
+    fn group(self, first: usize) -> [usize; ROWS] {
         std::array::from_fn(|r| (first + r * self.step) % SIZE)
     }
 }
 
-/// The same for all rows that are asked for, by vectors where that is possible.
+/// The same for all rows that are asked for.
 #[inline(always)]
-fn add<U: Unit, A: Factor, B: Factor, R: Held, const KA: usize, const KB: usize, const GROUP: usize, const N: usize>(
+fn one_by_one<
+    U: Unit,
+    A: Factor,
+    B: Factor,
+    R: Held,
+    const KA: usize,
+    const KB: usize,
+    const GROUP: usize,
+    const N: usize,
+>(
     a: &Elements<KA>,
     b: &Elements<KB>,
     rows: Rows,
@@ -183,13 +193,24 @@ fn add<U: Unit, A: Factor, B: Factor, R: Held, const KA: usize, const KB: usize,
     saturates: bool,
     c: &mut Bits,
 ) {
-    if chain::add::<U, A, B, R, KA, KB, GROUP, N>(a, b, rows, &met, c) {
-        return;
-    }
     let a = taken::<A, KA>(a, |code| left::<A, B>(take::<U, A>(code)));
     let b = taken::<B, KB>(b, take::<U, B>);
     for first in rows.groups() {
         rows_of::<U, A, B, R, KA, KB, GROUP, N>(&a, &b, rows.group(first), &met, saturates, c);
+    }
+}
+
+/// The same for all rows of RDNA4, by vectors where that is possible.
+#[inline(always)]
+fn add<A: Factor, B: Factor, R: Held, const KA: usize, const KB: usize, const GROUP: usize, const N: usize>(
+    a: &Elements<KA>,
+    b: &Elements<KB>,
+    met: impl Fn(usize, usize) -> usize,
+    saturates: bool,
+    c: &mut Bits,
+) {
+    if !chain::add::<Rdna4, A, B, R, KA, KB, GROUP, N>(a, b, &met, c) {
+        one_by_one::<Rdna4, A, B, R, KA, KB, GROUP, N>(a, b, Rows::ALL, met, saturates, c);
     }
 }
 
@@ -210,17 +231,23 @@ fn parts_agree(w: &Wave, op: &Op, registers: u16) -> bool {
     differences == 0
 }
 
-/// A * B + `c` of RDNA3.
+/// A * B + `c` of RDNA3. What vectors add to where it is ([`rdna3::add_in_place`]) does not come here.
 #[inline(always)]
 fn rdna3<T: Factor, R: Held>(w: &Wave, op: &Op, flipped: impl Fn(usize, usize) -> bool, c: &mut Bits) {
     // As many products as there are different parts; each part has every n-th row.
     let parts = if parts_agree(w, op, 8) { 1 } else { w.lanes() as usize / SIZE };
+    // If the parts of an f32 product agree, vectors were tried before.
+    let tried = R::IS_SINGLE && parts == 1;
     for part in 0..parts {
-        let place = |k| (part, k);
-        let a = elements::<T, SIZE>(w, op, 0, place, |k| flipped(0, k));
-        let b = elements::<T, SIZE>(w, op, 1, place, |k| flipped(1, k));
         let rows = Rows { first: part, step: parts };
-        add::<Rdna3, T, T, R, SIZE, SIZE, 2, 2>(&a, &b, rows, |_, k| k, w.mode.fp16_ovfl(), c);
+        let done = !tried && rdna3::add::<T, R>(w, op, rows, c);
+        chain::count(done);
+        if !done {
+            let place = |k| (part, k);
+            let a = elements::<T, SIZE>(w, op, 0, place, |k| flipped(0, k));
+            let b = elements::<T, SIZE>(w, op, 1, place, |k| flipped(1, k));
+            one_by_one::<Rdna3, T, T, R, SIZE, SIZE, 2, 2>(&a, &b, rows, |_, k| k, w.mode.fp16_ovfl(), c);
+        }
     }
 }
 
@@ -235,7 +262,7 @@ fn rdna4<A: Factor, B: Factor, R: Held, const GROUP: usize, const N: usize>(
     let place = |k| layout::dense(w, A::BITS as usize, SIZE, k);
     let a = elements::<A, SIZE>(w, op, 0, place, |k| flipped(0, k));
     let b = elements::<B, SIZE>(w, op, 1, place, |k| flipped(1, k));
-    add::<Rdna4, A, B, R, SIZE, SIZE, GROUP, N>(&a, &b, Rows::ALL, |_, k| k, w.mode.fp16_ovfl(), c);
+    add::<A, B, R, SIZE, SIZE, GROUP, N>(&a, &b, |_, k| k, w.mode.fp16_ovfl(), c);
 }
 
 /// A * B + `c`, of 16-bit elements.
@@ -272,5 +299,5 @@ pub(super) fn sparse<A: Factor, B: Factor, R: Held, const GROUP: usize, const N:
     let a = elements::<A, SIZE>(w, op, 0, dense, flipped);
     let spread = |k| layout::sparse(w, bits, SPARSE_ROWS, k);
     let b = elements::<B, SPARSE_ROWS>(w, op, 1, spread, |_| false);
-    add::<Rdna4, A, B, R, SIZE, SPARSE_ROWS, GROUP, N>(&a, &b, Rows::ALL, met, w.mode.fp16_ovfl(), c);
+    add::<A, B, R, SIZE, SPARSE_ROWS, GROUP, N>(&a, &b, met, w.mode.fp16_ovfl(), c);
 }

@@ -83,16 +83,31 @@ fn one(name: &str, (a, b, result): (Format, Format, Format), rdna3: bool, lanes:
     // Six kinds of elements with any accumulators, and of those that vectors take each with accumulators of its kind.
     let (style, c_style) = match round % 16 {
         style @ 0..6 => (style, codes.next() % 6),
+        6 | 13 => (7, 7),
         style => ([6, 1, 6, 3, 6][style as usize % 5], [6, 1, 1, 3, 6][style as usize % 5]),
     };
-    let code = |codes: &mut Codes, f: Format, style: u32| {
-        if style == 6 { moderate(codes, f, result) } else { codes.code(f, style) }
+    let code = |codes: &mut Codes, f: Format, style: u32| match style {
+        6 => moderate(codes, f, result),
+        // Nearly all are zeros of both signs, so that whole steps are; others are the least that vectors take.
+        7 => {
+            let least = if f == F32 { 30 + codes.next() % 3 } else { 0 };
+            let fraction = codes.next() & codes.next() & ((1 << f.fraction) - 1);
+            let sign = codes.next() & 1 << (f.bits() - 1);
+            let is_zero = !codes.next().is_multiple_of(if f == F32 { 4 } else { 24 });
+            if is_zero || f == BF16 { sign } else { sign | least << f.fraction | fraction }
+        }
+        _ => codes.code(f, style),
     };
     let each = if rdna3 { 16 } else { 16 / parts };
-    // Element `at` of each lane, RDNA3's parts with elements of their own.
+    let agree = rdna3 && round % 3 != 0;
+    // Element `at` of each lane, RDNA3's parts with elements of their own unless they are to agree.
     let fill = |first: usize, f: Format, wave: &mut Wave, codes: &mut Codes| -> Vec<Vec<u32>> {
         let per_word = 32 / f.bits() as usize;
-        let elements: Vec<Vec<u32>> = (0..lanes).map(|_| (0..each).map(|_| code(codes, f, style)).collect()).collect();
+        let mut elements: Vec<Vec<u32>> =
+            (0..lanes).map(|_| (0..each).map(|_| code(codes, f, style)).collect()).collect();
+        if agree {
+            (16..lanes).for_each(|lane| elements[lane] = elements[lane % 16].clone());
+        }
         for (lane, elements) in elements.iter().enumerate() {
             for (at, code) in elements.iter().enumerate() {
                 wave.rows[first + at / per_word].0[lane] |= code << (f.bits() as usize * (at % per_word));
@@ -141,6 +156,37 @@ fn one(name: &str, (a, b, result): (Format, Format, Format), rdna3: bool, lanes:
             got, want,
             "{name}, RDNA3 {rdna3}, {lanes} lanes, round {round}: {row}, {column}: {got:x} for {want:x}"
         );
+    }
+}
+
+/// The result may lie where C, A or B is, or where some of their registers are.
+#[test]
+fn the_result_may_lie_where_sources_are() {
+    for (lanes, to) in [32, 64].into_iter().flat_map(|lanes| (2..45).map(move |to| (lanes, to))) {
+        let mut codes = Codes::new(5 + u64::from(lanes) + to);
+        let mut wave = Wave::new();
+        wave.generation = Generation::Gfx11;
+        wave.set_lanes(lanes);
+        for lane in 0..lanes as usize {
+            let rows = &mut wave.rows;
+            let half = |codes: &mut Codes| codes.code(F16, 1);
+            for register in (10..18).chain(20..28) {
+                let word = half(&mut codes) | half(&mut codes) << 16;
+                rows[register].0[lane] = if lane < 16 { word } else { rows[register].0[lane % 16] };
+            }
+            (30..38).for_each(|register| rows[register].0[lane] = codes.code(F32, 1));
+        }
+        let mut run = |dst: u16| {
+            // NEG of A, NEG_HI of B, both of C.
+            let op = Op { dst, src: [10, 20, 30], imm: 0b101 | 0b110 << 3, ..Op::NOTHING };
+            let handler = named("v_wmma_f32_16x16x16_f16").variants.select();
+            // SAFETY: `select` gives a handler that this processor has the features for; all rows are in the file.
+            let _ = unsafe { handler(&mut wave, &op) };
+            let registers = dst..dst + 256 / lanes as u16;
+            registers.map(|row| wave.rows[usize::from(row)].0[..lanes as usize].to_vec()).collect::<Vec<_>>()
+        };
+        let apart = run(60);
+        assert_eq!(run(to as u16), apart, "{lanes} lanes, v{to}");
     }
 }
 

@@ -18,6 +18,7 @@ use std::marker::PhantomData;
 use super::held::Held;
 use super::layout::{self, is_rdna3};
 use super::rdna::{self, Bits};
+use super::rdna3;
 use super::swmmac;
 use super::{fields, integers};
 pub(super) use crate::fp::dot::{Bf8, Bf16, F16, Fp8};
@@ -87,6 +88,10 @@ pub(super) type Sums = [[f32; SIZE]; SIZE];
 pub(super) trait Product {
     /// Adds it to `c`, whose elements, and those of the result, are `R`s. To be inlined, always.
     fn add<R: Held>(w: &Wave, op: &Op, c: &mut Bits);
+    /// Adds it to f32 numbers that begin in register `c`, if it can without a copy of them. To be inlined, always.
+    fn add_in_place(_w: &mut Wave, _op: &Op, _c: u16) -> bool {
+        false
+    }
 }
 
 /// Whether NEG and NEG_HI negate a source's element `k`.
@@ -102,6 +107,10 @@ impl<T: Factor> Product for Halves<T> {
     #[inline(always)]
     fn add<R: Held>(w: &Wave, op: &Op, c: &mut Bits) {
         rdna::halves::<T, R>(w, op, |source, k| flipped(op, source, k), c);
+    }
+    #[inline(always)]
+    fn add_in_place(w: &mut Wave, op: &Op, c: u16) -> bool {
+        is_rdna3(w) && rdna3::add_in_place::<T>(w, op, c)
     }
 }
 struct Bytes<A, B>(PhantomData<(A, B)>);
@@ -133,6 +142,9 @@ fn lanes_of(row: &Row, part: usize) -> &[u32; SIZE] {
 /// `c`, an f32 matrix, with a product added to it.
 #[inline(always)]
 pub(super) fn single<P: Product>(w: &mut Wave, op: &Op, c: u16) -> Flow {
+    if P::add_in_place(w, op, c) {
+        return Flow::Next;
+    }
     let mods = RawMods(op.imm);
     let mut bits: Bits = [[0; SIZE]; SIZE];
     // A loop of copies: with arithmetic in it, it would be done for all rows at a time, by gathers and scatters.
