@@ -156,8 +156,8 @@ fn rows_of<
 /// Every `step`th row of a matrix.
 #[derive(Clone, Copy)]
 pub(super) struct Rows {
-    pub first: usize,
-    pub step: usize,
+    first: usize,
+    step: usize,
 }
 
 impl Rows {
@@ -234,18 +234,21 @@ fn parts_agree(w: &Wave, op: &Op, registers: u16) -> bool {
 /// A * B + `c` of RDNA3. What vectors add to where it is ([`rdna3::add_in_place`]) does not come here.
 #[inline(always)]
 fn rdna3<T: Factor, R: Held>(w: &Wave, op: &Op, flipped: impl Fn(usize, usize) -> bool, c: &mut Bits) {
-    // As many products as there are different parts; each part has every n-th row.
+    // As many products as there are different parts; each part has every n-th row. Vectors make those of two.
     let parts = if parts_agree(w, op, 8) { 1 } else { w.lanes() as usize / SIZE };
-    // If the parts of an f32 product agree, vectors were tried before.
-    let tried = R::IS_SINGLE && parts == 1;
-    for part in 0..parts {
-        let rows = Rows { first: part, step: parts };
-        let done = !tried && rdna3::add::<T, R>(w, op, rows, c);
+    // These were tried before.
+    let tried = R::IS_SINGLE && parts <= 2;
+    for first in (0..parts).step_by(2) {
+        let done = !tried && rdna3::add::<T, R>(w, op, first, parts, c);
         chain::count(done);
-        if !done {
+        if done {
+            continue;
+        }
+        for part in first..parts.min(first + 2) {
             let place = |k| (part, k);
             let a = elements::<T, SIZE>(w, op, 0, place, |k| flipped(0, k));
             let b = elements::<T, SIZE>(w, op, 1, place, |k| flipped(1, k));
+            let rows = Rows { first: part, step: parts };
             one_by_one::<Rdna3, T, T, R, SIZE, SIZE, 2, 2>(&a, &b, rows, |_, k| k, w.mode.fp16_ovfl(), c);
         }
     }
