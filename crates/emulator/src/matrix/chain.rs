@@ -138,7 +138,7 @@ pub(super) mod vectors {
                 let mut largest = L::all_int(0);
                 for first in (0..SIZE).step_by(ROWS) {
                     let rows = std::array::from_fn(|r| first + r);
-                    let seen = side_by_side::<L, U, R, KA, KB, GROUP, N>(a, b, rows, &self.met, sums);
+                    let seen = side_by_side::<L, R, KA, KB, GROUP, N>(a, b, rows, &self.met, sums);
                     largest = L::max(largest, seen);
                 }
                 if R::IS_HALF && L::any_more(largest, L::all_int(LARGEST_HALF)) {
@@ -160,15 +160,7 @@ pub(super) mod vectors {
 
     /// Some rows of the result. Gives the largest magnitude of all sums, if those are f16.
     #[inline(always)]
-    unsafe fn side_by_side<
-        L: Lanes,
-        U: Unit,
-        R: Held,
-        const KA: usize,
-        const KB: usize,
-        const GROUP: usize,
-        const N: usize,
-    >(
+    unsafe fn side_by_side<L: Lanes, R: Held, const KA: usize, const KB: usize, const GROUP: usize, const N: usize>(
         a: &Numbers<KA>,
         b: &Numbers<KB>,
         rows: [usize; ROWS],
@@ -186,10 +178,10 @@ pub(super) mod vectors {
                 for first in (0..KA).step_by(N) {
                     // Row by row, or the compiler would keep sums in memory.
                     let [mut c0, mut c1, mut c2, mut c3] = sums;
-                    c0 = next::<L, U, R, KA, KB, GROUP, N>(a, b, (rows[0], column), first, &met, c0);
-                    c1 = next::<L, U, R, KA, KB, GROUP, N>(a, b, (rows[1], column), first, &met, c1);
-                    c2 = next::<L, U, R, KA, KB, GROUP, N>(a, b, (rows[2], column), first, &met, c2);
-                    c3 = next::<L, U, R, KA, KB, GROUP, N>(a, b, (rows[3], column), first, &met, c3);
+                    c0 = next::<L, R, KA, KB, GROUP, N>(a, b, (rows[0], column), first, &met, c0);
+                    c1 = next::<L, R, KA, KB, GROUP, N>(a, b, (rows[1], column), first, &met, c1);
+                    c2 = next::<L, R, KA, KB, GROUP, N>(a, b, (rows[2], column), first, &met, c2);
+                    c3 = next::<L, R, KA, KB, GROUP, N>(a, b, (rows[3], column), first, &met, c3);
                     sums = [c0, c1, c2, c3];
                     if R::IS_HALF {
                         for sum in sums {
@@ -207,7 +199,7 @@ pub(super) mod vectors {
 
     /// One step of a row, from `first` on.
     #[inline(always)]
-    unsafe fn next<L: Lanes, U: Unit, R: Held, const KA: usize, const KB: usize, const GROUP: usize, const N: usize>(
+    unsafe fn next<L: Lanes, R: Held, const KA: usize, const KB: usize, const GROUP: usize, const N: usize>(
         a: &Numbers<KA>,
         b: &Numbers<KB>,
         (row, column): (usize, usize),

@@ -99,7 +99,7 @@ fn one(name: &str, (a, b, result): (Format, Format, Format), rdna3: bool, lanes:
         _ => codes.code(f, style),
     };
     let each = if rdna3 { 16 } else { 16 / parts };
-    let agree = rdna3 && round % 3 != 0;
+    let agree = rdna3 && !round.is_multiple_of(3);
     // Element `at` of each lane, RDNA3's parts with elements of their own unless they are to agree.
     let fill = |first: usize, f: Format, wave: &mut Wave, codes: &mut Codes| -> Vec<Vec<u32>> {
         let per_word = 32 / f.bits() as usize;
