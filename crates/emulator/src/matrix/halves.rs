@@ -6,7 +6,7 @@
 use std::mem::MaybeUninit;
 
 use super::codes::Factors;
-use super::lanes::{Job, Lanes, by_widest_apart};
+use super::lanes::{Job, Lanes, by_widest};
 use crate::registers::Row;
 
 /// Less this, an f16's biased exponent is its code: sums of two less 128 are exponents of f32, and 5 as [`super::group`] has it.
@@ -32,7 +32,7 @@ impl<const PER_LANE: usize> Halves<PER_LANE> {
         rows: &[Row],
         room: &'a mut MaybeUninit<Self>,
     ) -> Option<Factors<'a>> {
-        let all_are_numbers = by_widest_apart(Take::<true, M, BLOCKS, PER_LANE> { rows, room })?;
+        let all_are_numbers = by_widest(Take::<true, M, BLOCKS, PER_LANE> { rows, room })?;
         // SAFETY: every value and every code has been stored.
         let taken = unsafe { room.assume_init_ref() };
         all_are_numbers.then(|| taken.factors())
@@ -44,7 +44,7 @@ impl<const PER_LANE: usize> Halves<PER_LANE> {
         rows: &[Row],
         room: &'a mut MaybeUninit<Self>,
     ) -> Option<&'a [f32]> {
-        by_widest_apart(Take::<false, M, BLOCKS, PER_LANE> { rows, room })?;
+        by_widest(Take::<false, M, BLOCKS, PER_LANE> { rows, room })?;
         // SAFETY: every value has been stored.
         Some(unsafe { values(room) })
     }

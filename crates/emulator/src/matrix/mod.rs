@@ -173,14 +173,14 @@ fn halves_of_cdna3(op: IsaOp) -> Option<ValuOp> {
     }
 }
 
-/// Operations on two kinds of eight-bit floats: the names of A's and of B's, then what depends on them.
+/// Operations on two kinds of eight-bit floats: how they are compiled, the names of A's and of B's, then what depends on them.
 macro_rules! by_kinds {
-    ($kinds:expr, $operation:ident $(, $parameter:ty)* ; $($number:literal),*) => {
+    ($compiled:ident, $kinds:expr, $operation:ident $(, $parameter:ty)* ; $($number:literal),*) => {
         match $kinds {
-            "fp8_fp8" => Some(ValuOp::of::<$operation<Fp8, Fp8, TwoSums, $($parameter,)* $($number),*>>()),
-            "fp8_bf8" => Some(ValuOp::of::<$operation<Fp8, Bf8, TwoSums, $($parameter,)* $($number),*>>()),
-            "bf8_fp8" => Some(ValuOp::of::<$operation<Bf8, Fp8, TwoSums, $($parameter,)* $($number),*>>()),
-            "bf8_bf8" => Some(ValuOp::of::<$operation<Bf8, Bf8, TwoSums, $($parameter,)* $($number),*>>()),
+            "fp8_fp8" => Some(ValuOp::$compiled::<$operation<Fp8, Fp8, TwoSums, $($parameter,)* $($number),*>>()),
+            "fp8_bf8" => Some(ValuOp::$compiled::<$operation<Fp8, Bf8, TwoSums, $($parameter,)* $($number),*>>()),
+            "bf8_fp8" => Some(ValuOp::$compiled::<$operation<Bf8, Fp8, TwoSums, $($parameter,)* $($number),*>>()),
+            "bf8_bf8" => Some(ValuOp::$compiled::<$operation<Bf8, Bf8, TwoSums, $($parameter,)* $($number),*>>()),
             _ => None,
         }
     };
@@ -197,8 +197,8 @@ fn bytes(op: IsaOp) -> Option<ValuOp> {
     }
     let (shape, kinds) = op.name().strip_prefix("v_mfma_f32_")?.split_once('_')?;
     match shape {
-        "16x16x32" => by_kinds!(kinds, Dense; 16, 1, 8),
-        "32x32x16" => by_kinds!(kinds, Dense; 32, 1, 8),
+        "16x16x32" => by_kinds!(of, kinds, Dense; 16, 1, 8),
+        "32x32x16" => by_kinds!(of, kinds, Dense; 32, 1, 8),
         _ => None,
     }
 }
@@ -222,10 +222,10 @@ fn sparse_operations(op: IsaOp) -> Option<ValuOp> {
         ("32x32x32", "bf16") => ValuOp::up_to_avx2::<Half<Bf16, Pieces, 32, 8, 16>>(),
         ("16x16x128", "i8") => ValuOp::up_to_avx2::<Byte<Spread, 16, 16, 32>>(),
         ("32x32x64", "i8") => ValuOp::up_to_avx2::<Byte<Spread, 32, 16, 32>>(),
-        ("16x16x64", _) => return by_kinds!(kinds, Sparse, Local; 16, 8, 16),
-        ("32x32x32", _) => return by_kinds!(kinds, Sparse, Local; 32, 8, 16),
-        ("16x16x128", _) => return by_kinds!(kinds, Sparse, Spread; 16, 16, 32),
-        ("32x32x64", _) => return by_kinds!(kinds, Sparse, Spread; 32, 16, 32),
+        ("16x16x64", _) => return by_kinds!(up_to_avx2, kinds, Sparse, Local; 16, 8, 16),
+        ("32x32x32", _) => return by_kinds!(up_to_avx2, kinds, Sparse, Local; 32, 8, 16),
+        ("16x16x128", _) => return by_kinds!(up_to_avx2, kinds, Sparse, Spread; 16, 16, 32),
+        ("32x32x64", _) => return by_kinds!(up_to_avx2, kinds, Sparse, Spread; 32, 16, 32),
         _ => return None,
     })
 }
