@@ -94,7 +94,6 @@ pub unsafe fn group<L: Lanes, const M: usize, const GROUP: usize, const SUMS: us
 ) -> L::Float {
     // SAFETY: as the caller says.
     unsafe {
-        let own = L::and(L::as_int(c), L::all_int(exponent(255)));
         if SUMS == 2 {
             let codes = halves::<L, M, GROUP>(x_codes, y_codes);
             let (even, odd) = (L::up(codes, 23), L::up(L::down(codes, 16), 23));
@@ -103,8 +102,8 @@ pub unsafe fn group<L: Lanes, const M: usize, const GROUP: usize, const SUMS: us
             let below = (L::down(L::sub(top, even), 23), L::down(L::sub(top, odd), 23));
             let sum = L::add(L::down_each(sums.0, below.0), L::down_each(sums.1, below.1));
             // The hardware forgets an accumulator that is too small.
-            c = L::zero_where_less(own, L::sub(top, L::all_int(exponent(25 + ABOVE))), c);
-            return in_coarser_units::<L>(top, sum, own, c);
+            c = L::zero_where_less(own::<L>(c), L::sub(top, L::all_int(exponent(25 + ABOVE))), c);
+            return with_accumulator::<L>(top, sum, c);
         }
         let top = if CODES == 4 {
             quarters::<L, M, GROUP>(x_codes, y_codes)
@@ -113,22 +112,24 @@ pub unsafe fn group<L: Lanes, const M: usize, const GROUP: usize, const SUMS: us
             L::up(L::max_halves(codes, L::down(codes, 16)), 23)
         };
         let sum = products::<L, M, GROUP, 1>(x, y, 0, top);
-        // A branch: mostly it goes one way for long.
-        if L::any_more(own, top) {
-            return in_coarser_units::<L>(top, sum, own, c);
-        }
-        let units = L::as_float(L::sub(L::all_int(UNIT), top));
-        in_units::<L>(L::add(L::floor_whole(L::multiply(c, units)), sum), top)
+        with_accumulator::<L>(top, sum, c)
     }
 }
 
-/// The sum of units and an accumulator whose exponent, `own`, may be larger than that of the largest product by more than
-/// [`ABOVE`].
+/// An accumulator's exponent.
 #[inline(always)]
-unsafe fn in_coarser_units<L: Lanes>(top: L::Int, sum: L::Int, own: L::Int, c: L::Float) -> L::Float {
+unsafe fn own<L: Lanes>(c: L::Float) -> L::Int {
+    // SAFETY: as the caller says.
+    unsafe { L::and(L::as_int(c), L::all_int(exponent(255))) }
+}
+
+/// The sum of units of the largest product and of an accumulator. (A branch around what coarser units need is predicted
+/// badly: with ordinary numbers it takes longer than that.)
+#[inline(always)]
+unsafe fn with_accumulator<L: Lanes>(top: L::Int, sum: L::Int, c: L::Float) -> L::Float {
     // SAFETY: as the caller says.
     unsafe {
-        let coarsest = L::max(top, own);
+        let coarsest = L::max(top, own::<L>(c));
         let below = L::down(L::sub(coarsest, top), 23);
         let units = L::as_float(L::sub(L::all_int(UNIT), coarsest));
         let accumulator = L::floor_whole(L::multiply(c, units));
