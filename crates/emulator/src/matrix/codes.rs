@@ -32,7 +32,7 @@ pub struct Codes<const PER_LANE: usize> {
 #[derive(Clone, Copy)]
 pub struct Factors<'a> {
     pub value: &'a [f32],
-    /// Of two k each, or of four ([`super::halves`]).
+    /// Of two k each, or of four ([`super::halves::Halves`]).
     pub code: &'a [u32],
     /// The exponents of all elements but zeros are between these, in the elements' own format. Where an element is infinite
     /// or a NaN, [`NONE`].

@@ -58,7 +58,7 @@ unsafe fn halves<L: Lanes, const M: usize, const GROUP: usize>(
     }
 }
 
-/// The exponent of the largest product, where a word has the codes of four elements ([`super::halves`]).
+/// The exponent of the largest product, where a word has the codes of four elements ([`super::halves::Halves`]).
 #[inline(always)]
 unsafe fn quarters<L: Lanes, const M: usize, const GROUP: usize>(
     x_codes: *const u32,

@@ -39,7 +39,7 @@ pub trait Rule {
     /// Adds `k` products to each of a block's results, in their registers, if [`aligned::suits`] says that it can.
     #[inline(always)]
     fn add_aligned<const M: usize>(_a: Factors, _b: Factors, _k: usize, _c: &mut [Row]) {}
-    /// The same of f16, whose codes are those of [`super::halves`].
+    /// The same of f16, whose codes are those of [`super::halves::Halves`].
     #[inline(always)]
     fn add_halves<const M: usize>(_a: Factors, _b: Factors, _k: usize, _c: &mut [Row]) {}
     /// The same for a row of A and the rows of B that are picked.
