@@ -60,6 +60,7 @@ pub fn add_picked<const M: usize, const GROUP: usize, const SUMS: usize>(
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod vectors {
+    use super::super::dense::four_rows;
     use super::super::group::group;
     use super::super::lanes::{Job, Lanes};
     use super::{ACCUMULATORS, Factors, Picks, Row};
@@ -171,7 +172,7 @@ pub(super) mod vectors {
         const ROWS: usize = 4;
         #[inline(always)]
         fn place(n: usize) -> usize {
-            if M == 32 { n / 2 * 4 * 64 + n % 2 * 32 } else { n * 16 }
+            four_rows::<M>(n)
         }
     }
 

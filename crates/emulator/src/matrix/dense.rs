@@ -35,6 +35,13 @@ pub fn result_row(m: usize, block: usize, row: usize) -> (usize, usize) {
     }
 }
 
+/// Where rows `4 * n` to `4 * n + 3` of a block's result lie, M 32 or 16: words from its first register to the first of them; the
+/// others are a register apart.
+#[inline(always)]
+pub const fn four_rows<const M: usize>(n: usize) -> usize {
+    if M == 32 { n / 2 * 4 * 64 + n % 2 * 32 } else { n * 16 }
+}
+
 /// Registers of a result.
 pub const fn result_registers(m: usize, blocks: usize) -> usize {
     m * m * blocks / 64

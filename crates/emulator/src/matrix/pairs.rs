@@ -3,6 +3,7 @@
 //! No product, and no sum of some, is a denormal: they are multiples of 2^-48, and of 2^-72 with an accumulator of their size.
 //! Products are exact, so that to fuse one with a sum changes nothing.
 
+use super::dense::four_rows;
 use super::lanes::{Job, Lanes};
 use super::sum::NAN;
 use crate::registers::Row;
@@ -35,7 +36,7 @@ impl<const M: usize, const K: usize> Job for Block<'_, M, K> {
                     y[k] = L::load(b.as_ptr().add(k * M + column));
                 }
                 for n in 0..M / 4 {
-                    let first = c.add(if M == 32 { n / 2 * 4 * 64 + n % 2 * 32 } else { n * 16 } + column);
+                    let first = c.add(four_rows::<M>(n) + column);
                     for r in 0..4 {
                         let at = first.add(64 * r);
                         L::store(at, sum::<L, M, K>(a.as_ptr().add(4 * n + r), &y, L::load(at.cast())));

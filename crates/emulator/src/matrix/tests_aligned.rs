@@ -15,9 +15,9 @@ use super::types::{Bf8, Bf16, Element, F16, Fp8, Xf32};
 use crate::op::Op;
 use crate::registers::Row;
 
-struct Random(u64);
+pub(super) struct Random(pub u64);
 impl Random {
-    fn next(&mut self) -> u32 {
+    pub fn next(&mut self) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -98,7 +98,7 @@ fn registers<E: Element>(random: &mut Random, kind: Kind, per_lane: usize, expon
 }
 
 /// The lane and the register of an element of a result.
-fn home<const M: usize>(row: usize, column: usize) -> (usize, usize) {
+pub(super) fn home<const M: usize>(row: usize, column: usize) -> (usize, usize) {
     if M == 32 { (row / 8 * 4 + row % 4, 32 * (row / 4 % 2) + column) } else { (row % 4, row / 4 * 16 + column) }
 }
 

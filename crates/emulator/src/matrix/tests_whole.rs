@@ -7,20 +7,14 @@ use std::mem::MaybeUninit;
 use super::lanes::{Job, by_avx2, by_avx512};
 use super::side::{Parts, Side};
 use super::sum::{Aligned, Rule, Span};
+use super::tests_aligned::{Random, home};
 use super::types::{Bf16, Element, F16};
 use super::whole::{Block, Take, Whole};
 use crate::fp::half::f32_to_f16;
 use crate::op::Op;
 use crate::registers::Row;
 
-struct Random(u64);
 impl Random {
-    fn next(&mut self) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 16) as u32
-    }
     /// A number of `bits` bits, its last ones zeros where it is large, with a sign. Each tenth is a zero with a sign.
     fn whole(&mut self, bits: u32) -> f32 {
         let size = match self.next() % 10 {
@@ -41,11 +35,6 @@ fn by<J: Job>(wide: bool, job: J) -> Option<J::Result> {
 
 fn code<E: Element>(number: f32) -> u32 {
     if E::IS_HALF { f32_to_f16(number) } else { number.to_bits() >> 16 }
-}
-
-/// Where an element of a result is.
-fn home(m: usize, row: usize, column: usize) -> (usize, usize) {
-    if m == 32 { (row / 8 * 4 + row % 4, 32 * (row / 4 % 2) + column) } else { (row % 4, row / 4 * 16 + column) }
 }
 
 fn elements<E: Element>(random: &mut Random, per_lane: usize) -> Vec<Row> {
@@ -74,9 +63,9 @@ fn sums<E: Element, const M: usize, const PER_LANE: usize>() {
         let [a, b] = sides.each_ref().map(|(side, parts)| parts.view(side));
         let mut want = c.clone();
         for row in 0..M {
-            let mut sums: [u32; M] = std::array::from_fn(|j| c[home(M, row, j).0].0[home(M, row, j).1]);
+            let mut sums: [u32; M] = std::array::from_fn(|j| c[home::<M>(row, j).0].0[home::<M>(row, j).1]);
             Aligned::<8>::add(&op, a, b, Span { a: row, b: 0, k, step: M }, &mut sums);
-            (0..M).for_each(|j| want[home(M, row, j).0].0[home(M, row, j).1] = sums[j]);
+            (0..M).for_each(|j| want[home::<M>(row, j).0].0[home::<M>(row, j).1] = sums[j]);
         }
         for wide in [false, true] {
             let mut room = [MaybeUninit::<Whole<PER_LANE>>::uninit(), MaybeUninit::uninit()];

@@ -6,6 +6,7 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
+use super::dense::four_rows;
 use super::lanes::{Job, Lanes};
 use super::types::Element;
 use crate::registers::Row;
@@ -122,7 +123,7 @@ impl<const M: usize> Job for Block<'_, M> {
             let mut seen = Seen::<L>::nothing();
             for column in (0..M).step_by(L::N) {
                 for n in 0..M / 4 {
-                    let first = if M == 32 { n / 2 * 4 * 64 + n % 2 * 32 } else { n * 16 } + column;
+                    let first = four_rows::<M>(n) + column;
                     for r in 0..4 {
                         let (at, row) = (first + 64 * r, 4 * n + r);
                         let mut sum = seen.whole(L::load(c.add(at)));

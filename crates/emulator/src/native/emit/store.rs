@@ -242,7 +242,7 @@ impl Emitter<'_> {
         MemoryOperand::with_base_index_scale_displ_size(Register::RDI, Register::R9, 4, i64::from(row) * 256 + by, 8)
     }
 
-    /// Stores what the lane that R9 says has in a row, or one so many behind it.
+    /// Stores a row's word, or a part of it, of the lane whose number is R9 and `behind`.
     pub(super) fn put_lane(&mut self, data: u16, to: MemoryOperand, behind: i64) -> Result<(), TooLarge> {
         let from = self.of_lane(data, 4 * behind + if self.store.is_high { 2 } else { 0 });
         let (load, store, by) = match self.store.size {
