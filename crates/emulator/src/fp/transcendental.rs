@@ -3,6 +3,7 @@
 //! The hardware's own results are within one unit in the last place of f32; which neighbour it takes is not published.
 
 use super::scale::pow2;
+use super::{is_nan32, quiet32};
 
 #[inline(always)]
 fn polynomial<const N: usize>(x: f64, coefficients: [f64; N]) -> f64 {
@@ -43,21 +44,50 @@ pub fn exp2(x: f64) -> f64 {
     let x = if x > 1000.0 { 1000.0 } else { x };
     let x = if x < -1000.0 { -1000.0 } else { x };
     let (whole, n) = nearest(x);
-    exp2_near_zero(x - whole) * pow2(n)
+    exp2_near_zero::<false>(x - whole) * pow2(n)
+}
+
+/// `2^x` of f32, what would be a denormal as zero: the same numbers as [`exp2`]'s, with f64 for the series alone. NaNs are quieted.
+/// `FUSED`: the processor multiplies and adds at once; of every f32 the result is the same. (Three loops, each of which vectors
+/// do as a whole.)
+#[inline(always)]
+pub fn exp2_of_singles<const FUSED: bool, const N: usize>(x: &[u32; N], out: &mut [u32; N]) {
+    // The sum's last place is that of one, and what is below 2^9 of it is the number.
+    const ONES: f32 = 12_582_912.0; // 2^23 + 2^22
+    let x = *x;
+    let (mut fraction, mut whole, mut power) = ([0.0; N], [0; N], [0; N]);
+    for i in 0..N {
+        let x = f32::from_bits(x[i]);
+        let inside = if x > 128.0 { 128.0 } else { x };
+        let inside = if inside < -127.0 { -127.0 } else { inside };
+        let sum = inside + ONES;
+        (fraction[i], whole[i]) = (inside - (sum - ONES), sum.to_bits());
+    }
+    for i in 0..N {
+        power[i] = (exp2_near_zero::<FUSED>(f64::from(fraction[i])) as f32).to_bits();
+    }
+    for i in 0..N {
+        let single = f32::from_bits(x[i]);
+        let found = power[i].wrapping_add(whole[i] << 23);
+        let found = if single < -126.0 { 0 } else { found };
+        let found = if single >= 128.0 { f32::INFINITY.to_bits() } else { found };
+        out[i] = if is_nan32(x[i]) { quiet32(x[i]) } else { found };
+    }
 }
 
 /// The series from its end, but for the lowest two terms four by four, so that vectors wait less. As f32, `2^x` of every f32 is
 /// what it is by one term after the other.
 #[inline(always)]
-fn exp2_near_zero(x: f64) -> f64 {
+fn exp2_near_zero<const FUSED: bool>(x: f64) -> f64 {
     const TERMS: [f64; 13] = exp2_series();
+    let add = |x: f64, y: f64, z: f64| if FUSED { x.mul_add(y, z) } else { x * y + z };
     let square = x * x;
     let fourth = square * square;
-    let two = |at: usize| TERMS[at + 1] * x + TERMS[at];
-    let four = |at: usize| two(at + 2) * square + two(at);
-    let above = (TERMS[12] * square + two(10)) * fourth + four(6);
-    let above = above * fourth + four(2);
-    (above * x + TERMS[1]) * x + TERMS[0]
+    let two = |at: usize| add(TERMS[at + 1], x, TERMS[at]);
+    let four = |at: usize| add(two(at + 2), square, two(at));
+    let above = add(add(TERMS[12], square, two(10)), fourth, four(6));
+    let above = add(above, fourth, four(2));
+    add(add(above, x, TERMS[1]), x, TERMS[0])
 }
 
 /// The nearest whole number, of two the even one, and the same as an integer (whose conversion vectors would not have). Of
@@ -113,17 +143,29 @@ pub fn cos_turns(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fp::flush32;
+
+    fn power<const FUSED: bool>(bits: u32) -> u32 {
+        let mut out = [0];
+        exp2_of_singles::<FUSED, 1>(&[bits], &mut out);
+        out[0]
+    }
 
     /// Of every f32, if `LUTHIER_NATIVE_DEEP` is set; else of one in 997.
     #[test]
-    fn exp2_is_what_one_term_after_the_other_gives() {
+    fn exp2_is_what_one_term_after_the_other_gives_and_fused_too() {
         let step = if std::env::var_os("LUTHIER_NATIVE_DEEP").is_some() { 1 } else { 997 };
         for bits in (0..0x7f80_0000u32).step_by(step).flat_map(|bits| [bits, bits | 1 << 31]) {
             let x = f64::from(f32::from_bits(bits)).clamp(-1000.0, 1000.0);
             let (whole, n) = nearest(x);
             let wanted = polynomial(x - whole, exp2_series()) * pow2(n);
-            assert_eq!((exp2(x) as f32).to_bits(), (wanted as f32).to_bits(), "{bits:#x}");
+            let wanted = (wanted as f32).to_bits();
+            assert_eq!((exp2(x) as f32).to_bits(), wanted, "{bits:#x}");
+            assert_eq!([power::<false>(bits), power::<true>(bits)], [flush32(wanted, false); 2], "{bits:#x}");
         }
+        let ends = [f32::INFINITY, f32::NEG_INFINITY].map(|x| power::<false>(x.to_bits()));
+        assert_eq!(ends, [f32::INFINITY.to_bits(), 0]);
+        assert_eq!(power::<true>(0xffa0_0001), 0xffe0_0001);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use luthier_isa::Generation;
 use super::lanewise::{Lanewise, RESULTS, SOURCES};
 use crate::fp::unit::{Cubics, Exp, Rcp, Rsq, Sqrt};
 use crate::fp::{self, quiet32, transcendental, unit};
+use crate::level::{Level, level};
 use crate::wave::Wave;
 
 /// Whether [`unit`](mod@unit) has this processor's transcendental functions.
@@ -71,7 +72,13 @@ impl Lanewise for Root {
 impl Lanewise for Power {
     #[inline(always)]
     fn lanes<const N: usize>(w: &Wave, [x, ..]: [&[u32; N]; SOURCES], [out, ..]: [&mut [u32; N]; RESULTS]) {
-        cubics::<Exp, N>(w, x, out, exp2_all);
+        if is_known(w) {
+            unit::of_lanes::<Exp, N>(x, out);
+        } else if level() == Level::Base {
+            transcendental::exp2_of_singles::<false, N>(x, out);
+        } else {
+            transcendental::exp2_of_singles::<true, N>(x, out);
+        }
     }
 }
 
