@@ -151,6 +151,7 @@ pub mod probe;
 pub mod program;
 pub mod registers;
 pub mod registry;
+mod repeated;
 pub mod report;
 pub mod scalar;
 pub mod sched;

@@ -1,7 +1,9 @@
 //! What registers are: rows of vector registers, codes of scalar ones, and the constants that stand among them.
 
+use zerocopy::{Immutable, IntoBytes};
+
 /// One vector register: 64 lanes of 32 bits. Aligned so that whole-row loops use full vector loads.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, IntoBytes, Immutable)]
 #[repr(C, align(64))]
 pub struct Row(pub [u32; 64]);
 

@@ -15,6 +15,7 @@ use crate::mode::Mode;
 use crate::observe::Observer;
 use crate::op::Flow;
 use crate::registers::{Halves, Registers, Row, VectorFile, inline_constant32, rows, scalar};
+use crate::repeated::Repeated;
 use crate::report::FindingKind;
 use crate::strict::Strict;
 
@@ -73,6 +74,7 @@ pub struct Wave {
     pub lds: Rc<Lds>,
     /// Its workgroup's.
     pub barrier: Rc<Barriers>,
+    pub repeated: Rc<Repeated>,
     /// Rows of VGPRs that an index can lead to.
     pub vgprs: u16,
     /// The row of a0.
@@ -162,6 +164,7 @@ impl Wave {
             has_stored: false,
             lds: Rc::new(Lds::new(0)),
             barrier: Rc::default(),
+            repeated: Rc::default(),
             vgprs: rows::AGPR,
             first_agpr: rows::AGPR,
             vgpr_block: 0,

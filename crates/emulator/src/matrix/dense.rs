@@ -10,6 +10,7 @@ use super::codes::{Codes, Factors};
 use super::halves::Halves;
 #[cfg(target_arch = "x86_64")]
 use super::lanes::by_widest_apart;
+use super::once::{Long, once};
 #[cfg(target_arch = "x86_64")]
 use super::pairs;
 use super::side::{Parts, Reach, Side, View};
@@ -20,6 +21,7 @@ use super::whole::{self, Whole};
 use crate::level::{Work, at_best};
 use crate::op::{Flow, Op, OpFlags, RawMods, Semantics};
 use crate::registers::Row;
+use crate::repeated::Answer;
 use crate::wave::Wave;
 
 /// `BLOCKS` products of M x K and K x M elements; a lane holds `PER_LANE`.
@@ -98,6 +100,24 @@ impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const
 {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
+        once::<Self>(w, op)
+    }
+}
+
+impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const PER_LANE: usize> Long
+    for Dense<A, B, R, M, BLOCKS, PER_LANE>
+{
+    const RESULTS: usize = result_registers(M, BLOCKS);
+
+    #[inline(always)]
+    fn ask(w: &mut Wave, op: &Op) -> Answer {
+        let [a, b, c] = op.src;
+        let operands = [(a, PER_LANE * A::BITS / 32), (b, PER_LANE * B::BITS / 32), (c, Self::RESULTS)];
+        w.repeated.ask(&mut w.rows[..], op, &operands, (op.dst, Self::RESULTS))
+    }
+
+    #[inline(always)]
+    fn make(w: &mut Wave, op: &Op) -> Flow {
         let mods = RawMods(op.imm);
         let k = PER_LANE * 64 / (M * BLOCKS);
         #[cfg(target_arch = "x86_64")]

@@ -49,6 +49,7 @@ mod layout;
 mod moves;
 #[cfg(target_arch = "x86_64")]
 mod numbers;
+mod once;
 #[cfg(target_arch = "x86_64")]
 mod pairs;
 mod rdna;
@@ -244,6 +245,8 @@ mod tests;
 mod tests_aligned;
 #[cfg(test)]
 mod tests_exact;
+#[cfg(test)]
+mod tests_once;
 #[cfg(test)]
 mod tests_rdna;
 #[cfg(all(test, target_arch = "x86_64"))]

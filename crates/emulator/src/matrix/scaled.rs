@@ -6,7 +6,8 @@
 //! blocks, each in the byte of its register that OP_SEL (low bit) and OP_SEL_HI (high bit) select.
 
 use super::codes::Codes;
-use super::dense::{Product, add_aligned, result_row, rows, suits};
+use super::dense::{Product, add_aligned, result_registers, result_row, rows, suits};
+use super::once::{Long, once};
 use super::side::{Parts, View};
 use super::sum::{NAN, Rule, Span, TwoSums};
 use super::types::{Bf6, Bf8, Element, Fp4, Fp6, Fp8};
@@ -14,6 +15,7 @@ use crate::error::FaultKind;
 use crate::fp::small::shared_exponent;
 use crate::op::{Flow, Op, RawMods, Semantics};
 use crate::registers::Row;
+use crate::repeated::Answer;
 use crate::wave::Wave;
 
 use std::ops::Range;
@@ -102,6 +104,30 @@ impl<const M: usize> Scales<M> {
 impl<const M: usize, const SCALED: bool> Semantics for Mixed<M, SCALED> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
+        once::<Self>(w, op)
+    }
+}
+
+/// Registers of an operand.
+fn registers(format: u32) -> usize {
+    PER_LANE / 32 * [8, 8, 6, 6, 4].get(format as usize).copied().unwrap_or(0)
+}
+
+impl<const M: usize, const SCALED: bool> Long for Mixed<M, SCALED> {
+    const RESULTS: usize = result_registers(M, 1);
+
+    #[inline(always)]
+    fn ask(w: &mut Wave, op: &Op) -> Answer {
+        let (mods, [a, b, c]) = (RawMods(op.imm), op.src);
+        let scales = [op.imm2 as u16, (op.imm2 >> 16) as u16].map(|row| (row, 1));
+        let factors = [(a, registers(mods.cbsz())), (b, registers(mods.blgp()))];
+        let operands = [factors[0], factors[1], (c, Self::RESULTS), scales[0], scales[1]];
+        let operands = if SCALED { &operands[..] } else { &operands[..3] };
+        w.repeated.ask(&mut w.rows[..], op, operands, (op.dst, Self::RESULTS))
+    }
+
+    #[inline(always)]
+    fn make(w: &mut Wave, op: &Op) -> Flow {
         let mods = RawMods(op.imm);
         let (mut a, mut b) = (Side::new(), Side::new());
         if !load::<M>(&mut a, mods.cbsz(), op, &w.rows[usize::from(op.src[0])..])

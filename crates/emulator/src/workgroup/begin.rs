@@ -13,6 +13,7 @@ use crate::lds::Lds;
 use crate::lower::Limits;
 use crate::observe::Observer;
 use crate::program::{Cursor, Program};
+use crate::repeated::Repeated;
 use crate::shared::{Shared, Slots};
 use crate::start;
 use crate::strict::race::Watched;
@@ -73,6 +74,7 @@ impl Workgroup {
         let lds = Rc::new(Lds::new(lds));
         let barriers = Barriers::new(count, d.facts.named_barriers(&d.descriptor), cluster.1);
         let barriers = Rc::new(barriers.with_global(Arc::clone(&shared.global)));
+        let repeated = Rc::new(Repeated::of(count as usize));
         let group = Self::beginning(shared, id, slot);
         let start = |wave_number: u32| {
             let mut wave = free.pop().unwrap_or_else(|| {
@@ -82,6 +84,7 @@ impl Workgroup {
             });
             wave.lds = Rc::clone(&lds);
             wave.barrier = Rc::clone(&barriers);
+            wave.repeated = Rc::clone(&repeated);
             wave.strict = checks.as_ref().map(|(kinds, checks)| {
                 let own = Self::scratch_of(shared, &group, wave_number);
                 match wave.strict.take() {

@@ -1,0 +1,226 @@
+//! Long instructions that waves of a workgroup repeat are done once.
+//!
+//! Where a workgroup has more waves than its matrix has tiles, all make the same tile: Triton's smaller blocks are so. Their
+//! waves come to a matrix instruction one after the other, each with what the one before had. So what an instruction was given
+//! and what it has made are kept; the next wave that has the same takes the results.
+//!
+//! To keep it takes a tenth of what a long instruction does. So an instruction is looked at before: it counts as one that is
+//! repeated if the first register of each operand is what it was the last time. If it is not so, or its results have
+//! been of no use for a while, it is left alone for some hundred times.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use zerocopy::IntoBytes;
+
+use crate::op::{Handler, Op, OpFlags};
+use crate::registers::Row;
+
+/// Instructions that are kept at once.
+const SITES: usize = 64;
+/// How many times of each: a workgroup's waves may make two tiles, in turns.
+const TIMES: usize = 2;
+/// How often an instruction is looked at before it is left alone, and how often it is left alone then.
+const LOOKS: u8 = 3;
+const LEFT_ALONE: u16 = 400;
+/// How many results in a row may be of no use: at first, for one that was of use, and at most.
+const CREDIT: u8 = 6;
+const EARNED: u8 = 2;
+const MOST_CREDIT: u8 = 12;
+
+#[cfg(test)]
+thread_local! {
+    /// How often this thread has had results in place.
+    pub(crate) static DONE: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// What a workgroup's waves have done.
+#[derive(Default)]
+pub struct Repeated {
+    /// There are several.
+    are_several: bool,
+    /// None before the first long instruction.
+    sites: RefCell<Vec<Site>>,
+}
+
+/// Registers that an instruction reads or writes: the first one's row, and how many.
+pub type Span = (u16, usize);
+
+/// What there is to do for an instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// Nothing: the results are in place.
+    Done,
+    Make,
+    /// To make it, and to call [`Repeated::keep`].
+    MakeAndKeep,
+}
+
+/// What an instruction does, but for where its results go. (Where a micro-op is, another one may be later.)
+#[derive(Clone, Copy)]
+struct What {
+    run: Handler,
+    imm: [u64; 2],
+    src: [u16; 3],
+    flags: OpFlags,
+}
+
+impl What {
+    fn of(op: &Op) -> What {
+        What { run: op.run, imm: [op.imm, op.imm2], src: op.src, flags: op.flags }
+    }
+
+    fn is(&self, op: &Op) -> bool {
+        // Two operations that are one function's do the same.
+        let same_function = std::ptr::fn_addr_eq(self.run, op.run);
+        same_function && self.imm == [op.imm, op.imm2] && self.src == op.src && self.flags == op.flags
+    }
+}
+
+/// What is known of one instruction.
+struct Site {
+    what: Option<What>,
+    state: State,
+    /// What it was given, and has made, the last times.
+    times: [Time; TIMES],
+    /// Which of them was the last.
+    last: usize,
+}
+
+/// The first register of each operand; or, where they are kept, all operands and then the results.
+type Time = Vec<Row>;
+
+#[derive(Clone, Copy)]
+enum State {
+    LeftAlone(u16),
+    LookedAt(u8),
+    Kept(u8),
+}
+
+impl Repeated {
+    /// Of a workgroup of so many waves.
+    pub fn of(waves: usize) -> Repeated {
+        Repeated { are_several: waves > 1, sites: RefCell::default() }
+    }
+
+    /// What there is to do for an instruction, which reads nothing but these operands.
+    #[inline(never)]
+    pub fn ask(&self, rows: &mut [Row], op: &Op, operands: &[Span], results: Span) -> Answer {
+        if !self.are_several {
+            return Answer::Make;
+        }
+        let mut sites = self.sites.borrow_mut();
+        if sites.is_empty() {
+            sites.resize_with(SITES, Site::new);
+        }
+        sites[place(op)].ask(rows, op, operands, results)
+    }
+
+    /// Keeps what was made.
+    #[inline(never)]
+    pub fn keep(&self, rows: &[Row], op: &Op, results: Span) {
+        self.sites.borrow_mut()[place(op)].keep(rows, results);
+    }
+}
+
+fn place(op: &Op) -> usize {
+    std::ptr::from_ref(op).addr() / size_of::<Op>() % SITES
+}
+
+fn range((first, count): Span) -> Range<usize> {
+    usize::from(first)..usize::from(first) + count
+}
+
+/// Whether operands are what they were.
+fn are_same(rows: &[Row], operands: impl Iterator<Item = Span>, time: &Time) -> bool {
+    let mut at = 0;
+    for span in operands {
+        let was = &time[at..at + span.1];
+        if rows[range(span)].as_bytes() != was.as_bytes() {
+            return false;
+        }
+        at += span.1;
+    }
+    true
+}
+
+impl Site {
+    fn new() -> Site {
+        Site { what: None, state: State::LookedAt(LOOKS), times: Default::default(), last: 0 }
+    }
+
+    fn ask(&mut self, rows: &mut [Row], op: &Op, operands: &[Span], results: Span) -> Answer {
+        let firsts = operands.iter().map(|&(first, _)| (first, 1));
+        match self.state {
+            State::LeftAlone(0) => self.state = State::LookedAt(LOOKS),
+            State::LeftAlone(times) => self.state = State::LeftAlone(times - 1),
+            State::LookedAt(looks) => {
+                if self.time(op, rows, firsts.clone(), 0).is_some() {
+                    self.state = State::Kept(CREDIT);
+                    return self.begin(rows, op, operands.iter().copied());
+                }
+                match looks.checked_sub(1) {
+                    Some(looks) => {
+                        self.state = State::LookedAt(looks);
+                        self.begin(rows, op, firsts);
+                    }
+                    None => self.leave_alone(),
+                }
+            }
+            State::Kept(credit) => {
+                if let Some(time) = self.time(op, rows, operands.iter().copied(), results.1) {
+                    let made = &self.times[time][self.times[time].len() - results.1..];
+                    rows[range(results)].copy_from_slice(made);
+                    self.state = State::Kept((credit + EARNED).min(MOST_CREDIT));
+                    #[cfg(test)]
+                    DONE.with(|done| done.set(done.get() + 1));
+                    return Answer::Done;
+                }
+                match credit.checked_sub(1) {
+                    Some(credit) => {
+                        self.state = State::Kept(credit);
+                        return self.begin(rows, op, operands.iter().copied());
+                    }
+                    None => self.leave_alone(),
+                }
+            }
+        }
+        Answer::Make
+    }
+
+    /// When it was given the same: so many results are kept.
+    fn time(
+        &self,
+        op: &Op,
+        rows: &[Row],
+        operands: impl Iterator<Item = Span> + Clone,
+        results: usize,
+    ) -> Option<usize> {
+        if !self.what.is_some_and(|what| what.is(op)) {
+            return None;
+        }
+        let count = operands.clone().map(|span| span.1).sum::<usize>() + results;
+        self.times.iter().position(|time| time.len() == count && are_same(rows, operands.clone(), time))
+    }
+
+    /// Keeps operands in the place of what was longest ago.
+    fn begin(&mut self, rows: &[Row], op: &Op, operands: impl Iterator<Item = Span>) -> Answer {
+        if !self.what.is_some_and(|what| what.is(op)) {
+            self.times.iter_mut().for_each(Vec::clear);
+        }
+        self.what = Some(What::of(op));
+        self.last = (self.last + 1) % TIMES;
+        let time = &mut self.times[self.last];
+        time.clear();
+        operands.for_each(|span| time.extend_from_slice(&rows[range(span)]));
+        Answer::MakeAndKeep
+    }
+
+    fn keep(&mut self, rows: &[Row], results: Span) {
+        self.times[self.last].extend_from_slice(&rows[range(results)]);
+    }
+
+    fn leave_alone(&mut self) {
+        *self = Site { state: State::LeftAlone(LEFT_ALONE), ..Site::new() };
+    }
+}
