@@ -144,6 +144,8 @@ bitflags::bitflags! {
         const NEW_FIRST = 1 << 6;
         /// Eight-bit floats with a fraction of three bits are E5M3 ([`crate::fp::small`]): gfx1250, by the clamp bit.
         const E5M3 = 1 << 7;
+        /// The transcendental unit's bits are not known: results are the nearest ones.
+        const NEAREST = 1 << 8;
     }
 }
 

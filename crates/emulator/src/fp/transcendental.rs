@@ -27,6 +27,11 @@ const fn alternating<const N: usize>(first: u32) -> [f64; N] {
     out
 }
 
+/// Terms of the series of `2^x`.
+pub const EXP2_TERMS: [f64; 13] = exp2_series();
+/// The last place of an f32 that is added to this is that of one, and what is below 2^9 of the sum's bits is the number.
+pub const SINGLE_ONES: f32 = 12_582_912.0; // 2^23 + 2^22
+
 const fn exp2_series() -> [f64; 13] {
     let mut out = [0.0; 13];
     let (mut i, mut term) = (0, 1.0);
@@ -52,16 +57,14 @@ pub fn exp2(x: f64) -> f64 {
 /// do as a whole.)
 #[inline(always)]
 pub fn exp2_of_singles<const FUSED: bool, const N: usize>(x: &[u32; N], out: &mut [u32; N]) {
-    // The sum's last place is that of one, and what is below 2^9 of it is the number.
-    const ONES: f32 = 12_582_912.0; // 2^23 + 2^22
     let x = *x;
     let (mut fraction, mut whole, mut power) = ([0.0; N], [0; N], [0; N]);
     for i in 0..N {
         let x = f32::from_bits(x[i]);
         let inside = if x > 128.0 { 128.0 } else { x };
         let inside = if inside < -127.0 { -127.0 } else { inside };
-        let sum = inside + ONES;
-        (fraction[i], whole[i]) = (inside - (sum - ONES), sum.to_bits());
+        let sum = inside + SINGLE_ONES;
+        (fraction[i], whole[i]) = (inside - (sum - SINGLE_ONES), sum.to_bits());
     }
     for i in 0..N {
         power[i] = (exp2_near_zero::<FUSED>(f64::from(fraction[i])) as f32).to_bits();
@@ -79,7 +82,7 @@ pub fn exp2_of_singles<const FUSED: bool, const N: usize>(x: &[u32; N], out: &mu
 /// what it is by one term after the other.
 #[inline(always)]
 fn exp2_near_zero<const FUSED: bool>(x: f64) -> f64 {
-    const TERMS: [f64; 13] = exp2_series();
+    const TERMS: [f64; 13] = EXP2_TERMS;
     let add = |x: f64, y: f64, z: f64| if FUSED { x.mul_add(y, z) } else { x * y + z };
     let square = x * x;
     let fourth = square * square;

@@ -14,6 +14,7 @@ use super::{Builder, code_of, destination_of};
 use crate::op::{Handler, Kind, Op, OpFlags, RawMods};
 use crate::registers::{inline_constant_f16, inline_constant32, rows, scalar};
 use crate::registry::ValuOp;
+use crate::valu::unit32::is_known_on;
 
 impl Builder {
     pub(super) fn vector(&mut self, inst: &Inst, valu: ValuOp) -> Result<(), String> {
@@ -586,7 +587,9 @@ fn is_half(inst: &Inst) -> bool {
 
 /// What the same instruction does otherwise on this processor.
 fn differences(inst: &Inst) -> OpFlags {
-    match inst.info().mode.target() {
+    let target = inst.info().mode.target();
+    let unit = if is_known_on(target.generation()) { OpFlags::empty() } else { OpFlags::NEAREST };
+    let others = match target {
         // LLVM names these forms cvt_*_fp8_*_e5m3.
         target if target.generation() == Generation::Gfx1250 => {
             let named = [IsaOp::VCvtF32Fp8, IsaOp::VCvtPkFp8F32, IsaOp::VCvtSrFp8F32, IsaOp::VCvtPkFp8F16]
@@ -597,7 +600,8 @@ fn differences(inst: &Inst) -> OpFlags {
         Target::Gfx950 | Target::Gfx9_4Generic => OpFlags::CDNA3,
         Target::Gfx908 => OpFlags::CDNA1,
         _ => OpFlags::empty(),
-    }
+    };
+    unit | others
 }
 
 /// See [`crate::op::RawMods`].

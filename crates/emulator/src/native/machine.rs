@@ -135,6 +135,11 @@ impl Machine {
         self.either(Code::VEX_Vbroadcastss_ymm_m32, Code::EVEX_Vbroadcastss_zmm_k1z_xmmm32)
     }
 
+    /// Two words of memory in all lanes.
+    pub fn broadcast_double(self) -> Code {
+        self.either(Code::VEX_Vbroadcastsd_ymm_m64, Code::EVEX_Vbroadcastsd_zmm_k1z_xmmm64)
+    }
+
     /// The first lane's word in all lanes.
     pub fn spread(self) -> Code {
         self.either(Code::VEX_Vpbroadcastd_ymm_xmmm32, Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32)

@@ -84,6 +84,8 @@ pub enum Node {
     /// What a scalar register held, in all lanes.
     Scalar(u8),
     Constant(u32),
+    /// Bits of an f64, in all lanes.
+    ConstantD(u64),
     /// Lanes of a mask in scalar registers.
     Mask(u8),
     Binary(Binary, Value, Value),
@@ -316,6 +318,7 @@ impl Node {
             Node::Row(_)
             | Node::Scalar(_)
             | Node::Constant(_)
+            | Node::ConstantD(_)
             | Node::Mask(_)
             | Node::Readable(_)
             | Node::Lanes(_)
@@ -357,7 +360,10 @@ impl Node {
 
     /// Whether it can be had again at any time before the results are stored.
     pub fn is_source(self) -> bool {
-        matches!(self, Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_) | Node::Kept)
+        matches!(
+            self,
+            Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::ConstantD(_) | Node::Mask(_) | Node::Kept
+        )
     }
 
     /// Whether it reads memory.
@@ -375,6 +381,7 @@ impl Node {
                 | Node::IntegralD(..)
                 | Node::Widened { .. }
                 | Node::Join { .. }
+                | Node::ConstantD(_)
         )
     }
 }

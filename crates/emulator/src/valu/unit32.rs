@@ -9,9 +9,14 @@ use crate::fp::{self, quiet32, transcendental, unit};
 use crate::level::{Level, level};
 use crate::wave::Wave;
 
-/// Whether [`unit`](mod@unit) has this processor's transcendental functions.
+/// Whether [`unit`](mod@unit) has the transcendental functions of a generation's processors.
+pub fn is_known_on(generation: Generation) -> bool {
+    matches!(generation, Generation::Gfx11 | Generation::Gfx12)
+}
+
+/// The same of the wave's.
 pub(super) fn is_known(w: &Wave) -> bool {
-    matches!(w.generation, Generation::Gfx11 | Generation::Gfx12)
+    is_known_on(w.generation)
 }
 
 #[inline(always)]

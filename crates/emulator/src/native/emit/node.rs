@@ -127,7 +127,9 @@ impl Body<'_> {
             Node::Table(numbers) => self.table(at, numbers),
             Node::Elsewhere { row, lanes, fetches } => self.elsewhere(at, Copy::Row { row, fetches }, lanes),
             Node::Reached(lanes) => self.elsewhere(at, Copy::Exec, lanes),
-            Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::Mask(_) | Node::Kept => Ok(()),
+            Node::Row(_) | Node::Scalar(_) | Node::Constant(_) | Node::ConstantD(_) | Node::Mask(_) | Node::Kept => {
+                Ok(())
+            }
         }
     }
 

@@ -20,6 +20,7 @@ pub fn words(lanes: u16) -> [u32; 16] {
 pub struct Pool {
     pub words: Vec<u32>,
     at: HashMap<u32, usize>,
+    doubles: HashMap<u64, usize>,
     /// A vector each.
     vectors: HashMap<[u32; 16], usize>,
     /// A word for each lane of a wave.
@@ -42,6 +43,7 @@ impl Pool {
             for node in &graph.nodes {
                 match *node {
                     Node::Constant(value) => pool.add(value),
+                    Node::ConstantD(bits) => pool.add_double(bits),
                     Node::Crossed { how, .. } | Node::Readable(how) => {
                         pool.add(how.valid.into());
                         pool.add_vector(how.from.map(u32::from), machine);
@@ -100,6 +102,13 @@ impl Pool {
         }
     }
 
+    fn add_double(&mut self, bits: u64) {
+        let next = self.words.len();
+        if *self.doubles.entry(bits).or_insert(next) == next {
+            self.words.extend([bits as u32, (bits >> 32) as u32]);
+        }
+    }
+
     fn add_vector(&mut self, lanes: [u32; 16], machine: Machine) {
         let next = self.words.len();
         if *self.vectors.entry(lanes).or_insert(next) == next {
@@ -115,6 +124,11 @@ impl Pool {
     /// Which of the words a table begins with.
     pub fn table(&self, numbers: [u8; 64]) -> Result<usize, TooLarge> {
         self.tables.get(&numbers).copied().ok_or(TooLarge)
+    }
+
+    /// Which of the words an f64 begins with.
+    pub fn double(&self, bits: u64) -> Result<usize, TooLarge> {
+        self.doubles.get(&bits).copied().ok_or(TooLarge)
     }
 
     /// Which of the words a constant is.

@@ -86,6 +86,10 @@ impl Body<'_> {
                 let from = self.constant(self.plan.pool.place(constant)?);
                 self.put(Instruction::with2(self.machine.broadcast(), to, from))?;
             }
+            (None, Node::ConstantD(bits)) => {
+                let from = self.constant(self.plan.pool.double(bits)?);
+                self.put(Instruction::with2(self.machine.broadcast_double(), to, from))?;
+            }
             (None, Node::Mask(code)) => self.expand(to, code)?,
             (None, Node::Kept) => {
                 let from = MemoryOperand::with_base_displ(Register::RBX, Wave::KEPT_BEHIND_RECENT);

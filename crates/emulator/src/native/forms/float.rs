@@ -169,9 +169,7 @@ impl Form<'_> {
 
     /// An f64 in all lanes.
     pub(super) fn double(&mut self, value: f64) -> Value {
-        let [low, high] =
-            [value.to_bits() as u32, (value.to_bits() >> 32) as u32].map(|word| self.graph.constant(word));
-        self.graph.node(Node::Join { second: false, low, high })
+        self.graph.node(Node::ConstantD(value.to_bits()))
     }
 
     /// A quotient rounded once, which is what the interpreter has.

@@ -13,6 +13,7 @@ mod hardware;
 mod integer;
 mod memory;
 mod operation;
+mod power;
 mod scalar;
 mod scalar_form;
 

@@ -5,7 +5,7 @@ use luthier_isa::op::Op as IsaOp;
 use super::super::functions::Function;
 use super::super::nodes::{Binary, Node};
 use super::{Foreign, Form};
-use crate::op::RawMods;
+use crate::op::{OpFlags, RawMods};
 
 impl Form<'_> {
     pub(super) fn operation(&mut self, operation: IsaOp) -> Result<(), Foreign> {
@@ -326,6 +326,7 @@ impl Form<'_> {
             IsaOp::VCvtI32F64 => self.signed_of_double(),
             IsaOp::VCvtF32F16 => self.single_of_half(),
             IsaOp::VCvtF16F32 => self.half_of_single(),
+            IsaOp::VExpF32 | IsaOp::VExpLegacyF32 if self.op.flags.contains(OpFlags::NEAREST) => self.power(),
             IsaOp::VLdexpF32 if self.graph.lanes == 16 => self.times_power(),
             _ => match Function::of(operation) {
                 Some((function, sources)) => self.function(function, sources),
