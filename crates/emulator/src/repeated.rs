@@ -37,7 +37,6 @@ thread_local! {
 /// What a workgroup's waves have done.
 #[derive(Default)]
 pub struct Repeated {
-    /// There are several.
     are_several: bool,
     /// None before the first long instruction.
     sites: RefCell<Vec<Site>>,
@@ -103,12 +102,15 @@ impl Repeated {
         Repeated { are_several: waves > 1, sites: RefCell::default() }
     }
 
-    /// What there is to do for an instruction, which reads nothing but these operands.
+    /// Whether there is more than one wave.
+    #[inline(always)]
+    pub fn are_several(&self) -> bool {
+        self.are_several
+    }
+
+    /// What there is to do for an instruction of several waves, which reads nothing but these operands.
     #[inline(never)]
     pub fn ask(&self, rows: &mut [Row], op: &Op, operands: &[Span], results: Span) -> Answer {
-        if !self.are_several {
-            return Answer::Make;
-        }
         let mut sites = self.sites.borrow_mut();
         if sites.is_empty() {
             sites.resize_with(SITES, Site::new);

@@ -100,7 +100,8 @@ impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const
 {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
-        once::<Self>(w, op)
+        // The sums of others take little longer than to look.
+        if R::IS_ALIGNED { once::<Self>(w, op) } else { Self::make(w, op) }
     }
 }
 

@@ -18,7 +18,7 @@ pub trait Long {
 /// Does an operation, unless what it makes is kept.
 #[inline(always)]
 pub fn once<L: Long>(w: &mut Wave, op: &Op) -> Flow {
-    let answer = L::ask(w, op);
+    let answer = if w.repeated.are_several() { L::ask(w, op) } else { Answer::Make };
     if answer == Answer::Done {
         return Flow::Next;
     }

@@ -34,11 +34,11 @@ const fn scaled(name: &'static str, formats: [u64; 2], registers: [usize; 3]) ->
 }
 
 const CASES: [Case; 12] = [
-    case("v_mfma_f32_32x32x8f16", [2, 2, 16]),
-    case("v_mfma_f32_32x32x4f16", [2, 2, 32]),
-    case("v_mfma_f32_16x16x16f16", [2, 2, 4]),
-    case("v_mfma_f32_4x4x4f16", [2, 2, 4]),
-    case("v_mfma_f32_16x16x8bf16", [1, 1, 4]),
+    case("v_mfma_f32_32x32x8_f16", [2, 2, 16]),
+    case("v_mfma_f32_32x32x4_2b_f16", [2, 2, 32]),
+    case("v_mfma_f32_16x16x16_f16", [2, 2, 4]),
+    case("v_mfma_f32_4x4x4_16b_f16", [2, 2, 4]),
+    case("v_mfma_f32_16x16x4_4b_bf16", [2, 2, 16]),
     case("v_mfma_f32_32x32x16_bf16", [4, 4, 16]),
     case("v_mfma_f32_16x16x8_xf32", [2, 2, 4]),
     case("v_mfma_f32_32x32x16_fp8_bf8", [2, 2, 16]),
@@ -146,7 +146,8 @@ fn another_instruction_in_the_same_place_takes_nothing() {
     let (alone, repeated) = (Rc::new(Repeated::of(1)), Rc::new(Repeated::of(2)));
     let rows = numbers(&mut Random(0x5eed_5eed_5eed_5eed), 82);
     let mut op = case("", [2, 2, 4]).op(C as u16);
-    for (name, blgp) in [("v_mfma_f32_16x16x16f16", 0), ("v_mfma_f32_16x16x16f16", 1), ("v_mfma_f32_16x16x16_bf16", 1)]
+    for (name, blgp) in
+        [("v_mfma_f32_16x16x16_f16", 0), ("v_mfma_f32_16x16x16_f16", 1), ("v_mfma_f32_16x16x16_bf16", 1)]
     {
         (op.imm, op.run) = (blgp << 23, named(name).variants.select());
         let before = done();
