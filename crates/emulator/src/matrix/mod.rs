@@ -58,6 +58,8 @@ pub mod scaled;
 mod scaled1250;
 mod side;
 pub mod sparse;
+#[cfg(target_arch = "x86_64")]
+mod steps;
 pub mod sum;
 mod swmmac;
 mod swmmac1250;
@@ -249,5 +251,7 @@ mod tests_exact;
 mod tests_once;
 #[cfg(test)]
 mod tests_rdna;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests_steps;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests_whole;

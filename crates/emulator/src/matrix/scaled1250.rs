@@ -204,13 +204,13 @@ impl<const PARTS: usize> Semantics for Mixed<PARTS> {
             *sums = addends::<Single>(w, op, op.src[2] + 8 * part as u16);
             let a = elements(w, op.src[0] + 8 * part as u16, controls.format(0));
             if block == 0 {
-                multiply(sums, &a, &b, |_, k| k);
+                multiply(sums, &a, &b);
                 continue;
             }
             let a_scales = scales(w, controls, 0, part);
             let blocks = K / block;
             if are_safe(&a_scales, blocks) && are_safe(&b_scales, blocks) {
-                multiply(sums, &scaled(&a, &a_scales, block), &b_scaled, |_, k| k);
+                multiply(sums, &scaled(&a, &a_scales, block), &b_scaled);
             } else {
                 multiply_wide(sums, &a, &b, [&a_scales, &b_scales], block);
             }

@@ -16,9 +16,10 @@
 use luthier_isa::op::Op as IsaOp;
 
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
 use super::wmma::{Bf8, Bf16, Element, F16, Fp8, SIZE};
-use super::wmma1250::{Holds, Packed, SIGNS, Single, addends, bytes, floats, integers, multiply, results, turn};
+use super::wmma1250::{Holds, Packed, SIGNS, Single, addends, bytes, floats, integers, multiply_met, results, turn};
 use crate::op::{Flow, Op, Semantics};
 use crate::registry::ValuOp;
 use crate::wave::Wave;
@@ -48,9 +49,11 @@ impl<A: Element, B: Element, C: Holds, D: Holds, const STORED: usize, const K: u
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let mut sums = addends::<C>(w, op, op.dst);
         let own = turn(A::BITS, STORED);
-        let (a, b) = (floats::<A, STORED>(w, op, 0, own), floats::<B, K>(w, op, 1, 2 * own));
+        let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        let a = floats::<A, STORED>(w, op, 0, own, &mut a);
+        let b = floats::<B, K>(w, op, 1, 2 * own, &mut b);
         let met = met::<STORED>(w, op);
-        multiply(&mut sums, &a, &b, |row, s| usize::from(met[row][s]) % K);
+        multiply_met(&mut sums, a, b, |row, s| usize::from(met[row][s]) % K);
         results::<D>(w, op.dst, &sums);
         Flow::Next
     }
@@ -67,7 +70,7 @@ impl Semantics for Integers {
         let (a, b) = (bytes::<STORED>(w, op, 0, own), bytes::<K>(w, op, 1, 2 * own));
         let met = met::<STORED>(w, op);
         let mut dot = [[0.0; SIZE]; SIZE];
-        multiply(&mut dot, &a, &b, |row, s| usize::from(met[row][s]) % K);
+        multiply_met(&mut dot, &a, &b, |row, s| usize::from(met[row][s]) % K);
         integers(w, op, op.dst, &dot);
         Flow::Next
     }

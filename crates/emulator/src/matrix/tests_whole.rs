@@ -27,7 +27,7 @@ impl Random {
 }
 
 /// The result of a job by vectors of a width, where the processor has them.
-fn by<J: Job>(wide: bool, job: J) -> Option<J::Result> {
+pub(super) fn by<J: Job>(wide: bool, job: J) -> Option<J::Result> {
     let has = if wide { is_x86_feature_detected!("avx512dq") } else { is_x86_feature_detected!("avx2") };
     // SAFETY: it has.
     has.then(|| unsafe { if wide { by_avx512(job) } else { by_avx2(job) } })

@@ -14,6 +14,7 @@
 use luthier_isa::op::Op as IsaOp;
 
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
 use super::held::Held;
 use super::layout::{self, is_rdna3};
@@ -35,6 +36,22 @@ pub(super) const SIZE: usize = 16;
 pub(super) trait Element {
     const BITS: usize;
     fn widen(bits: u32) -> f32;
+    /// Takes elements by vectors, as [`super::steps`] says; false where there is no such way.
+    #[inline(always)]
+    fn take<const TURN: usize>(_rows: &[Row], _inverted: [u32; 2], _out: &mut [MaybeUninit<[f32; SIZE]>]) -> bool {
+        false
+    }
+}
+/// The same of a factor.
+macro_rules! taken {
+    () => {
+        #[cfg(target_arch = "x86_64")]
+        #[inline(always)]
+        fn take<const TURN: usize>(rows: &[Row], inverted: [u32; 2], out: &mut [MaybeUninit<[f32; SIZE]>]) -> bool {
+            let job = super::steps::Take::<Self, TURN> { rows, inverted, out, element: PhantomData };
+            super::lanes::by_widest_apart(job).is_some()
+        }
+    };
 }
 /// One that results may have.
 pub(super) trait Half: Element {
@@ -47,6 +64,7 @@ impl Element for F16 {
     fn widen(bits: u32) -> f32 {
         half::f16_to_f32(bits)
     }
+    taken!();
 }
 impl Half for F16 {
     #[inline(always)]
@@ -60,6 +78,7 @@ impl Element for Bf16 {
     fn widen(bits: u32) -> f32 {
         half::bf16_to_f32(bits)
     }
+    taken!();
 }
 impl Half for Bf16 {
     #[inline(always)]
@@ -73,6 +92,7 @@ impl Element for Fp8 {
     fn widen(bits: u32) -> f32 {
         small::FP8.number(bits)
     }
+    taken!();
 }
 impl Element for Bf8 {
     const BITS: usize = 8;
@@ -80,6 +100,7 @@ impl Element for Bf8 {
     fn widen(bits: u32) -> f32 {
         small::BF8.number(bits)
     }
+    taken!();
 }
 
 pub(super) type Sums = [[f32; SIZE]; SIZE];

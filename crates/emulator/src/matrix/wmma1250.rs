@@ -25,6 +25,7 @@
 use luthier_isa::op::Op as IsaOp;
 
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
 use super::fields;
 use super::sum::NAN;
@@ -86,16 +87,35 @@ pub(super) fn factors<const K: usize>(codes: &[[u32; SIZE]; K], value: impl Fn(u
 
 /// Floating-point elements, with their signs as NEG (of even k) and NEG_HI (of odd k) have them.
 #[inline(always)]
-pub(super) fn floats<E: Element, const K: usize>(w: &Wave, op: &Op, source: usize, turn: usize) -> Factors<K> {
+pub(super) fn floats<'a, E: Element, const K: usize>(
+    w: &Wave,
+    op: &Op,
+    source: usize,
+    turn: usize,
+    room: &'a mut MaybeUninit<Factors<K>>,
+) -> &'a Factors<K> {
     let mods = RawMods(op.imm);
     let inverted = [mods.neg(source as u32), mods.abs(source as u32)].map(|flip| u32::from(flip) << (E::BITS - 1));
     let first = op.src[source];
+    let rows = &w.rows[usize::from(first)..];
+    // SAFETY: an array of what may not be there is the same as an array that may not be there.
+    let out = unsafe { &mut *std::ptr::from_mut(room).cast::<[MaybeUninit<[f32; SIZE]>; K]>() };
+    let taken = match turn {
+        8 => E::take::<8>(rows, inverted, out),
+        16 => E::take::<16>(rows, inverted, out),
+        32 => E::take::<32>(rows, inverted, out),
+        _ => false,
+    };
+    if taken {
+        // SAFETY: every k has been written.
+        return unsafe { room.assume_init_ref() };
+    }
     // The match is for the compiler: a number of bits that is a constant.
-    match E::BITS {
+    room.write(match E::BITS {
         8 => factors(&codes::<8, K>(w, first, turn, inverted), E::widen),
         16 => factors(&codes::<16, K>(w, first, turn, inverted), E::widen),
         _ => factors(&codes::<32, K>(w, first, turn, inverted), E::widen),
-    }
+    })
 }
 
 /// Bytes, signed if the source's NEG says so. Sums of up to 128 of their products are exact as f32.
@@ -106,10 +126,20 @@ pub(super) fn bytes<const K: usize>(w: &Wave, op: &Op, source: usize, turn: usiz
     factors(&codes::<8, K>(w, op.src[source], turn, [0; 2]), |code| ((code as i32 ^ sign) - sign) as f32)
 }
 
-/// A * B, added to what `sums` has, by row and column: `met` says, for a row of A and one of its elements, which row of B
+/// A * B, added to what `sums` has, by row and column.
+#[inline(always)]
+pub(super) fn multiply<const K: usize>(sums: &mut Sums, a: &Factors<K>, b: &Factors<K>) {
+    #[cfg(target_arch = "x86_64")]
+    if super::lanes::by_widest_apart(super::steps::Steps { a, b, sums }).is_some() {
+        return;
+    }
+    multiply_met(sums, a, b, |_, k| k);
+}
+
+/// The same where not all elements meet: `met` says, for a row of A and one of its elements, which row of B
 /// that one meets.
 #[inline(always)]
-pub(super) fn multiply<const A: usize, const B: usize>(
+pub(super) fn multiply_met<const A: usize, const B: usize>(
     sums: &mut Sums,
     a: &Factors<A>,
     b: &Factors<B>,
@@ -263,9 +293,10 @@ impl<A: Element, B: Element, C: Holds, D: Holds, const K: usize> Semantics for D
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         let mut sums = addends::<C>(w, op, op.src[2]);
-        let a = floats::<A, K>(w, op, 0, turn(A::BITS, K));
-        let b = floats::<B, K>(w, op, 1, turn(B::BITS, K));
-        multiply(&mut sums, &a, &b, |_, k| k);
+        let (mut a, mut b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        let a = floats::<A, K>(w, op, 0, turn(A::BITS, K), &mut a);
+        let b = floats::<B, K>(w, op, 1, turn(B::BITS, K), &mut b);
+        multiply(&mut sums, a, b);
         results::<D>(w, op.dst, &sums);
         Flow::Next
     }
@@ -279,7 +310,7 @@ impl Semantics for Integers {
         const K: usize = 64;
         let (a, b) = (bytes::<K>(w, op, 0, turn(8, K)), bytes::<K>(w, op, 1, turn(8, K)));
         let mut dot = [[0.0; SIZE]; SIZE];
-        multiply(&mut dot, &a, &b, |_, k| k);
+        multiply(&mut dot, &a, &b);
         integers(w, op, op.src[2], &dot);
         Flow::Next
     }
