@@ -91,6 +91,7 @@
 //! | [`lanes`], [`masks`] | whole-wave loops, lane masks |
 //! | [`registry`] | how families contribute operations |
 //! | [`valu`], [`matrix`], [`fp`] | vector arithmetic |
+//! | `repeated` | long instructions that waves of a workgroup repeat |
 //! | [`scalar`] | scalar operations |
 //! | [`memory`], [`buffer`], [`lds`] | device memory, what backs it, a workgroup's LDS |
 //! | [`barrier`] | the barriers of a workgroup, and of a cluster of them |

@@ -1,7 +1,7 @@
 //! Buffers that scalar registers describe, as native code accesses them: once for all lanes it is found out which offsets are
 //! inside, and where the host has these bytes.
 
-use super::nodes::{Buffer, Size};
+use super::addresses::{Buffer, Size};
 use crate::mem::buffer::plain;
 use crate::wave::Wave;
 

@@ -5,7 +5,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::nodes::{Address, Binary, Buffer, Node, Place, Value};
+use super::addresses::{Address, Buffer, Place};
+use super::nodes::{Binary, Node, Value};
 use crate::registers::scalar;
 
 /// What a run computes, and where its results go.

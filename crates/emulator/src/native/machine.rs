@@ -2,7 +2,8 @@
 
 use iced_x86::{Code, Register};
 
-use super::nodes::{Binary, Size};
+use super::addresses::Size;
+use super::nodes::Binary;
 use crate::level::Level;
 
 /// What code is made for.

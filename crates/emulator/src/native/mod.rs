@@ -15,7 +15,7 @@
 //! | module | one idea |
 //! |---|---|
 //! | [`forms`] | what each operation computes |
-//! | [`graph`] | what lanes compute as a graph of values |
+//! | [`graph`], [`nodes`], [`addresses`] | what lanes compute as a graph of values; its operations; what of memory they access |
 //! | [`functions`] | what native code calls |
 //! | [`phase`] | a run as graphs and stores, one after the other |
 //! | [`emit`], [`machine`](mod@machine) | from a graph to instructions; which instructions the host has |
@@ -28,6 +28,7 @@
 //! | [`homes`] | scalar registers for it |
 //! | [`touched`] | the scalar registers that a phase reads and writes |
 
+mod addresses;
 mod alike;
 mod apart;
 mod buffers;

@@ -4,9 +4,10 @@
 //! none is stored to that a later vector loads, it comes to the same to do all for one vector after the other. Whether it is
 //! so, this finds out before it does anything; if not, the phases do it. What registers hold is not kept: the wave ends.
 
+use super::addresses::{Base, Offsets, Place, Rest, Size};
 use super::forms::{Space, Store};
 use super::graph::Graph;
-use super::nodes::{Base, Binary, Node, Offsets, Place, Rest, Size, Value};
+use super::nodes::{Binary, Node, Value};
 use super::phase::{Phase, What};
 use crate::registers::scalar;
 

@@ -1,7 +1,8 @@
 //! The scalar registers that a phase reads and writes.
 
+use super::addresses::{Buffer, Place, Rest};
 use super::forms::{Branch, HardwareAccess, Scalar, ScalarForm, Source, Space, Which};
-use super::nodes::{Buffer, Node, Place, Rest};
+use super::nodes::Node;
 use super::phase::What;
 use crate::registers::scalar;
 

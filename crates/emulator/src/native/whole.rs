@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 
 use luthier_isa::op::Op as IsaOp;
 
+use super::addresses::{Base, Place, Rest};
 use super::forms::{ScalarForm, Source, Space, Store, Which};
 use super::machine::Machine;
-use super::nodes::{Base, Node, Place, Rest};
+use super::nodes::Node;
 use super::phase::{self, Phase, Skip, Terms, What};
 use super::run::Run;
 use super::{Native, machine, native_with};

@@ -2,9 +2,10 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
+use super::super::addresses::{Address, Place};
 use super::super::graph::Graph;
 use super::super::machine::Machine;
-use super::super::nodes::{Address, Place, Value};
+use super::super::nodes::Value;
 use super::assembler::Jump;
 use super::elsewhere::Copy;
 use super::frame::SLOTS;

@@ -2,9 +2,10 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
+use super::super::addresses::{Buffer, Size};
 use super::super::buffers::{Found, encoded, find};
 use super::super::machine::Machine;
-use super::super::nodes::{Buffer, Size, Value};
+use super::super::nodes::Value;
 use super::body::Body;
 use super::call::KEPT;
 use super::frame::{Frame, PLACE};

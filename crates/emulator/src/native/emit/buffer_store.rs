@@ -2,7 +2,7 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
-use super::super::nodes::{Buffer, Size};
+use super::super::addresses::{Buffer, Size};
 use super::buffer::{INSIDE, Kept, Within};
 use super::store::{ADDRESS, DATA, Emitter, ONE, OTHER};
 use super::{TooLarge, has_stored, masked};

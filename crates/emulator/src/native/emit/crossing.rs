@@ -2,7 +2,8 @@
 
 use iced_x86::{Code, IcedError, Instruction, Register};
 
-use super::super::nodes::{Binary, Crossing, Size, Value};
+use super::super::addresses::Size;
+use super::super::nodes::{Binary, Crossing, Value};
 use super::body::Body;
 use super::pool::words;
 use super::{EXEC, TooLarge, masked};

@@ -2,8 +2,8 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
+use super::super::addresses::Size;
 use super::super::machine::Machine;
-use super::super::nodes::Size;
 use super::{Assembler, TooLarge};
 
 /// For each lane of a mask in EAX, the lowest one first: R9 says which one it is.

@@ -2,7 +2,8 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
-use super::super::nodes::{Address, Binary, Size, Value};
+use super::super::addresses::{Address, Size};
+use super::super::nodes::{Binary, Value};
 use super::body::Body;
 use super::{EXEC, TooLarge, masked};
 

@@ -3,7 +3,8 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
-use super::super::nodes::{Address, Node, Size, Value};
+use super::super::addresses::{Address, Size};
+use super::super::nodes::{Node, Value};
 use super::body::Body;
 use super::columns::{part, turn};
 use super::lds::APART;

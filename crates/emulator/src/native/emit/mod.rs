@@ -33,6 +33,8 @@ mod hardware;
 mod lanes;
 mod lds;
 mod lds_several;
+mod lds_store;
+mod look;
 mod masks;
 mod node;
 mod outside;
@@ -50,10 +52,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
+use super::addresses::{Address, Buffer, Place};
 use super::forms::Space;
 use super::graph::Graph;
 use super::machine::Machine;
-use super::nodes::{Address, Buffer, Place, Value};
+use super::nodes::Value;
 use super::stream::Stream;
 use super::touched::{for_each_source, unnamed_sources};
 use super::{Phase, What};
@@ -129,7 +132,7 @@ pub fn emit(phases: &[Phase], machine: Machine, wave64: bool, purpose: Purpose) 
     let mut finders = [0; 2];
     for (finder, write) in finders.iter_mut().zip([false, true]).filter(|_| has_places) {
         *finder = asm.at;
-        global::finder(&mut asm, write)?;
+        look::finder(&mut asm, write)?;
     }
     let spans = span::spans(phases);
     let read_whole = read_whole(phases, wave64);

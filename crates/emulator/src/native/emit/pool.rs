@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use super::super::addresses::Size;
 use super::super::machine::Machine;
-use super::super::nodes::{Node, Size};
+use super::super::nodes::Node;
 use super::super::{Phase, What};
 use super::{TooLarge, convert};
 

@@ -2,14 +2,14 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
+use super::super::addresses::{Offsets, Size};
 use super::super::graph::Graph;
 use super::super::machine::Machine;
-use super::super::nodes::{Offsets, Size};
 use super::super::stream::{Shape, Stream, needed};
 use super::assembler::Jump;
 use super::body::Body;
 use super::frame::{Frame, PLACE};
-use super::global::sum;
+use super::look::sum;
 use super::stretch::{On, differ, limit, look};
 use super::{Assembler, Plan, Pool, TooLarge};
 use crate::registers::scalar;

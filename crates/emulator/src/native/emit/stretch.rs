@@ -6,10 +6,10 @@
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
+use super::super::addresses::{Base, Offsets, Size};
 use super::super::machine::Machine;
-use super::super::nodes::{Base, Offsets, Size};
 use super::frame::VECTORS;
-use super::global::Look;
+use super::look::Look;
 use super::{Assembler, EXEC, Jump, TooLarge, lds, masked};
 
 /// How lanes' addresses lie: where they are expected.

@@ -2,7 +2,8 @@
 
 use luthier_isa::op::Op as IsaOp;
 
-use super::super::nodes::{Address, Binary, Node, Place, Size, Value};
+use super::super::addresses::{Address, Place, Size};
+use super::super::nodes::{Binary, Node, Value};
 use super::{Foreign, Form};
 
 /// How far to look into what a value is made of.

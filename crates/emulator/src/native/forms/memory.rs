@@ -1,6 +1,7 @@
 //! Loads and stores of words.
 
-use super::super::nodes::{Address, Base, Binary, Buffer, Node, Offsets, Place, Rest, Size, Value};
+use super::super::addresses::{Address, Base, Buffer, Offsets, Place, Rest, Size};
+use super::super::nodes::{Binary, Node, Value};
 use super::{Foreign, Form, is_temporary};
 use crate::mem::flat::{Encoded, NO_BASE};
 use crate::mem::smem::WordLoad;

@@ -25,8 +25,9 @@ pub use scalar_form::scalar_form;
 
 use luthier_isa::op::Op as IsaOp;
 
+use super::addresses::{Place, Rest};
 use super::graph::Graph;
-use super::nodes::{Binary, Node, Place, Rest, Value};
+use super::nodes::{Binary, Node, Value};
 use crate::op::{Kind, Op, OpFlags};
 use crate::registers::{inline_constant_f16, inline_constant32, rows, scalar as codes};
 use crate::valu::compare::comparison;
