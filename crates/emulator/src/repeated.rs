@@ -108,14 +108,14 @@ impl Repeated {
         self.are_several
     }
 
-    /// What there is to do for an instruction of several waves, which reads nothing but these operands.
+    /// What there is to do for an instruction of several waves of `lanes` lanes, which reads nothing but these operands.
     #[inline(never)]
-    pub fn ask(&self, rows: &mut [Row], op: &Op, operands: &[Span], results: Span) -> Answer {
+    pub fn ask(&self, rows: &mut [Row], lanes: u32, op: &Op, operands: &[Span], results: Span) -> Answer {
         let mut sites = self.sites.borrow_mut();
         if sites.is_empty() {
             sites.resize_with(SITES, Site::new);
         }
-        sites[place(op)].ask(rows, op, operands, results)
+        sites[place(op)].ask(rows, lanes as usize, op, operands, results)
     }
 
     /// Keeps what was made.
@@ -133,15 +133,20 @@ fn range((first, count): Span) -> Range<usize> {
     usize::from(first)..usize::from(first) + count
 }
 
-/// Whether operands are what they were.
-fn are_same(rows: &[Row], operands: impl Iterator<Item = Span>, time: &Time) -> bool {
-    let mut at = 0;
+/// Whether operands are what they were in a wave's lanes.
+fn are_same(rows: &[Row], lanes: usize, operands: impl Iterator<Item = Span>, time: &Time) -> bool {
+    let mut was = &time[..];
     for span in operands {
-        let was = &time[at..at + span.1];
-        if rows[range(span)].as_bytes() != was.as_bytes() {
+        let (first, others) = was.split_at(span.1);
+        was = others;
+        let rows = &rows[range(span)];
+        let are_same = match lanes {
+            64 => rows.as_bytes() == first.as_bytes(),
+            _ => rows.iter().zip(first).all(|(row, was)| row.0[..lanes] == was.0[..lanes]),
+        };
+        if !are_same {
             return false;
         }
-        at += span.1;
     }
     true
 }
@@ -151,13 +156,13 @@ impl Site {
         Site { what: None, state: State::LookedAt(LOOKS), times: Default::default(), last: 0 }
     }
 
-    fn ask(&mut self, rows: &mut [Row], op: &Op, operands: &[Span], results: Span) -> Answer {
+    fn ask(&mut self, rows: &mut [Row], lanes: usize, op: &Op, operands: &[Span], results: Span) -> Answer {
         let firsts = operands.iter().map(|&(first, _)| (first, 1));
         match self.state {
             State::LeftAlone(0) => self.state = State::LookedAt(LOOKS),
             State::LeftAlone(times) => self.state = State::LeftAlone(times - 1),
             State::LookedAt(looks) => {
-                if self.time(op, rows, firsts.clone(), 0).is_some() {
+                if self.time(op, (rows, lanes), firsts.clone(), 0).is_some() {
                     self.state = State::Kept(CREDIT);
                     return self.begin(rows, op, operands.iter().copied());
                 }
@@ -170,9 +175,11 @@ impl Site {
                 }
             }
             State::Kept(credit) => {
-                if let Some(time) = self.time(op, rows, operands.iter().copied(), results.1) {
+                if let Some(time) = self.time(op, (rows, lanes), operands.iter().copied(), results.1) {
                     let made = &self.times[time][self.times[time].len() - results.1..];
-                    rows[range(results)].copy_from_slice(made);
+                    for (row, made) in rows[range(results)].iter_mut().zip(made) {
+                        row.0[..lanes].copy_from_slice(&made.0[..lanes]);
+                    }
                     self.state = State::Kept((credit + EARNED).min(MOST_CREDIT));
                     #[cfg(test)]
                     DONE.with(|done| done.set(done.get() + 1));
@@ -194,7 +201,7 @@ impl Site {
     fn time(
         &self,
         op: &Op,
-        rows: &[Row],
+        (rows, lanes): (&[Row], usize),
         operands: impl Iterator<Item = Span> + Clone,
         results: usize,
     ) -> Option<usize> {
@@ -202,7 +209,7 @@ impl Site {
             return None;
         }
         let count = operands.clone().map(|span| span.1).sum::<usize>() + results;
-        self.times.iter().position(|time| time.len() == count && are_same(rows, operands.clone(), time))
+        self.times.iter().position(|time| time.len() == count && are_same(rows, lanes, operands.clone(), time))
     }
 
     /// Keeps operands in the place of what was longest ago.

@@ -108,13 +108,17 @@ impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const
 impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const PER_LANE: usize> Long
     for Dense<A, B, R, M, BLOCKS, PER_LANE>
 {
-    const RESULTS: usize = result_registers(M, BLOCKS);
+    #[inline(always)]
+    fn results(_: &Wave) -> usize {
+        result_registers(M, BLOCKS)
+    }
 
     #[inline(always)]
     fn ask(w: &mut Wave, op: &Op) -> Answer {
         let [a, b, c] = op.src;
-        let operands = [(a, PER_LANE * A::BITS / 32), (b, PER_LANE * B::BITS / 32), (c, Self::RESULTS)];
-        w.repeated.ask(&mut w.rows[..], op, &operands, (op.dst, Self::RESULTS))
+        let operands = [(a, PER_LANE * A::BITS / 32), (b, PER_LANE * B::BITS / 32), (c, Self::results(w))];
+        let results = (op.dst, Self::results(w));
+        w.repeated.ask(&mut w.rows[..], 64, op, &operands, results)
     }
 
     #[inline(always)]

@@ -6,7 +6,7 @@ use crate::wave::Wave;
 
 pub trait Long {
     /// Registers of the result.
-    const RESULTS: usize;
+    fn results(w: &Wave) -> usize;
 
     /// Asks with all that `make` reads.
     fn ask(w: &mut Wave, op: &Op) -> Answer;
@@ -24,7 +24,7 @@ pub fn once<L: Long>(w: &mut Wave, op: &Op) -> Flow {
     }
     let flow = L::make(w, op);
     if answer == Answer::MakeAndKeep && flow == Flow::Next {
-        w.repeated.keep(&w.rows[..], op, (op.dst, L::RESULTS));
+        w.repeated.keep(&w.rows[..], op, (op.dst, L::results(w)));
     }
     flow
 }

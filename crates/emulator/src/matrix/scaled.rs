@@ -114,16 +114,20 @@ fn registers(format: u32) -> usize {
 }
 
 impl<const M: usize, const SCALED: bool> Long for Mixed<M, SCALED> {
-    const RESULTS: usize = result_registers(M, 1);
+    #[inline(always)]
+    fn results(_: &Wave) -> usize {
+        result_registers(M, 1)
+    }
 
     #[inline(always)]
     fn ask(w: &mut Wave, op: &Op) -> Answer {
         let (mods, [a, b, c]) = (RawMods(op.imm), op.src);
         let scales = [op.imm2 as u16, (op.imm2 >> 16) as u16].map(|row| (row, 1));
         let factors = [(a, registers(mods.cbsz())), (b, registers(mods.blgp()))];
-        let operands = [factors[0], factors[1], (c, Self::RESULTS), scales[0], scales[1]];
+        let operands = [factors[0], factors[1], (c, Self::results(w)), scales[0], scales[1]];
         let operands = if SCALED { &operands[..] } else { &operands[..3] };
-        w.repeated.ask(&mut w.rows[..], op, operands, (op.dst, Self::RESULTS))
+        let results = (op.dst, Self::results(w));
+        w.repeated.ask(&mut w.rows[..], 64, op, operands, results)
     }
 
     #[inline(always)]

@@ -42,6 +42,7 @@ fn met(w: &Wave, op: &Op, bits: usize, size: usize) -> [[usize; 32]; SIZE] {
 /// A * B, summed in steps of `N` products in groups of `GROUP`.
 struct Sparse<A, B, const GROUP: usize, const N: usize>(PhantomData<(A, B)>);
 impl<A: Factor, B: Factor, const GROUP: usize, const N: usize> Product for Sparse<A, B, GROUP, N> {
+    const BITS: [usize; 2] = [A::BITS as usize, B::BITS as usize];
     #[inline(always)]
     fn add<R: Held>(w: &Wave, op: &Op, c: &mut Bits) {
         let met = met(w, op, A::BITS as usize, rdna::SPARSE_ROWS);

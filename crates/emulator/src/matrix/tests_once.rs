@@ -7,6 +7,8 @@ use crate::registers::Row;
 use crate::repeated::{DONE, Repeated};
 use crate::wave::Wave;
 
+use luthier_isa::Generation;
+
 use std::rc::Rc;
 
 /// Where operands begin: A, B, C, and scales of A and of B. The result is C's registers, or others.
@@ -22,18 +24,24 @@ struct Case {
     registers: [usize; 3],
     imm: u64,
     scales: usize,
+    generation: Generation,
+    lanes: u32,
 }
 
 const fn case(name: &'static str, registers: [usize; 3]) -> Case {
-    Case { name, registers, imm: 0, scales: 0 }
+    Case { name, registers, imm: 0, scales: 0, generation: Generation::Gfx940, lanes: 64 }
+}
+
+const fn wmma(name: &'static str, generation: Generation, lanes: u32, registers: [usize; 3]) -> Case {
+    Case { generation, lanes, ..case(name, registers) }
 }
 
 /// CBSZ and BLGP: the formats of A and B.
 const fn scaled(name: &'static str, formats: [u64; 2], registers: [usize; 3]) -> Case {
-    Case { name, registers, imm: formats[0] << 16 | formats[1] << 23, scales: 2 }
+    Case { imm: formats[0] << 16 | formats[1] << 23, scales: 2, ..case(name, registers) }
 }
 
-const CASES: [Case; 12] = [
+const CASES: [Case; 18] = [
     case("v_mfma_f32_32x32x8_f16", [2, 2, 16]),
     case("v_mfma_f32_32x32x4_2b_f16", [2, 2, 32]),
     case("v_mfma_f32_16x16x16_f16", [2, 2, 4]),
@@ -46,6 +54,12 @@ const CASES: [Case; 12] = [
     scaled("v_mfma_scale_f32_32x32x64_f8f6f4", [2, 4], [6, 4, 16]),
     scaled("v_mfma_scale_f32_32x32x64_f8f6f4", [4, 3], [4, 6, 16]),
     Case { scales: 0, ..scaled("v_mfma_f32_16x16x128_f8f6f4", [3, 0], [6, 8, 4]) },
+    wmma("v_wmma_f32_16x16x16_f16", Generation::Gfx11, 32, [8, 8, 8]),
+    wmma("v_wmma_f32_16x16x16_bf16", Generation::Gfx11, 64, [8, 8, 4]),
+    wmma("v_wmma_f32_16x16x16_f16", Generation::Gfx12, 32, [4, 4, 8]),
+    wmma("v_wmma_f32_16x16x16_f16", Generation::Gfx12, 64, [2, 2, 4]),
+    wmma("v_wmma_f32_16x16x16_fp8_bf8", Generation::Gfx12, 32, [2, 2, 8]),
+    wmma("v_wmma_f32_16x16x16_bf8_fp8", Generation::Gfx12, 64, [1, 1, 4]),
 ];
 
 impl Case {
@@ -63,20 +77,22 @@ impl Case {
     fn handler(&self) -> Handler {
         named(self.name).variants.select()
     }
+
+    /// A wave of a workgroup with these registers, having done the instruction.
+    fn wave(&self, rows: &[Row], repeated: &Rc<Repeated>, op: &Op) -> Wave {
+        let mut wave = Wave::new();
+        wave.repeated = Rc::clone(repeated);
+        wave.generation = self.generation;
+        wave.set_lanes(self.lanes);
+        wave.rows[..rows.len()].copy_from_slice(rows);
+        // SAFETY: `select` gives a handler that this processor has the features for; all rows are in the file.
+        let _ = unsafe { (self.handler())(&mut wave, op) };
+        wave
+    }
 }
 
 fn done() -> usize {
     DONE.with(std::cell::Cell::get)
-}
-
-/// A wave of a workgroup with these registers, having done an instruction.
-fn wave(rows: &[Row], repeated: &Rc<Repeated>, handler: Handler, op: &Op) -> Wave {
-    let mut wave = Wave::new();
-    wave.repeated = Rc::clone(repeated);
-    wave.rows[..rows.len()].copy_from_slice(rows);
-    // SAFETY: `select` gives a handler that this processor has the features for; all rows are in the file.
-    let _ = unsafe { handler(&mut wave, op) };
-    wave
 }
 
 /// Words whose elements are ordinary numbers of all formats, so that each bit counts.
@@ -93,14 +109,14 @@ fn numbers(random: &mut Random, count: usize) -> Vec<Row> {
 fn a_wave_that_has_the_same_takes_the_results_and_one_that_has_not_does_not() {
     let alone = Rc::new(Repeated::of(1));
     for case in &CASES {
-        let (mut random, handler) = (Random(0x1234_5678_9abc_def1), case.handler());
+        let mut random = Random(0x1234_5678_9abc_def1);
         for dst in [C as u16, ELSEWHERE] {
             let (op, rows) = (case.op(dst), numbers(&mut random, 82));
             for changed in case.operands() {
                 // It is looked at, found to be repeated, and kept; then come waves one of which differs in a bit.
                 let repeated = Rc::new(Repeated::of(4));
                 let mut other = rows.clone();
-                let lane = (random.next() % 64) as usize;
+                let lane = (random.next() % case.lanes) as usize;
                 // The lowest bit of a scale, or a sign of an element, or the largest bit of a fraction.
                 let bit = if changed >= SCALES {
                     0
@@ -110,10 +126,10 @@ fn a_wave_that_has_the_same_takes_the_results_and_one_that_has_not_does_not() {
                     7 + 8 * (random.next() % 4)
                 };
                 other[changed].0[lane] ^= 1 << bit;
-                let wanted = [&rows, &other].map(|rows| wave(rows, &alone, handler, &op));
+                let wanted = [&rows, &other].map(|rows| case.wave(rows, &alone, &op));
                 let before = done();
                 for (turn, which) in [0, 0, 0, 1, 0, 1, 1].into_iter().enumerate() {
-                    let found = wave([&rows, &other][which], &repeated, handler, &op);
+                    let found = case.wave([&rows, &other][which], &repeated, &op);
                     let same = found.rows.iter().zip(wanted[which].rows.iter()).position(|(x, y)| x.0 != y.0);
                     assert_eq!(
                         same, None,
@@ -130,12 +146,12 @@ fn a_wave_that_has_the_same_takes_the_results_and_one_that_has_not_does_not() {
 #[test]
 fn a_row_that_no_operand_has_makes_no_difference() {
     let (case, mut random) = (&CASES[0], Random(0x0bad_cafe_0bad_cafe));
-    let (op, handler, repeated) = (case.op(C as u16), case.handler(), Rc::new(Repeated::of(2)));
+    let (op, repeated) = (case.op(C as u16), Rc::new(Repeated::of(2)));
     let mut rows = numbers(&mut random, 82);
     let before = done();
     for _ in 0..5 {
         rows[case.registers[0]] = Row(std::array::from_fn(|_| random.next() as u32));
-        wave(&rows, &repeated, handler, &op);
+        case.wave(&rows, &repeated, &op);
     }
     assert_eq!(done() - before, 3);
 }
@@ -149,15 +165,13 @@ fn another_instruction_in_the_same_place_takes_nothing() {
     for (name, blgp) in
         [("v_mfma_f32_16x16x16_f16", 0), ("v_mfma_f32_16x16x16_f16", 1), ("v_mfma_f32_16x16x16_bf16", 1)]
     {
-        (op.imm, op.run) = (blgp << 23, named(name).variants.select());
+        let case = case(name, [2, 2, 4]);
+        (op.imm, op.run) = (blgp << 23, case.handler());
         let before = done();
         for turn in 0..4 {
-            let (found, wanted) = (wave(&rows, &repeated, op.run, &op), wave(&rows, &alone, op.run, &op));
-            assert_eq!(
-                found.rows[C..C + 4].iter().map(|row| row.0).collect::<Vec<_>>(),
-                wanted.rows[C..C + 4].iter().map(|row| row.0).collect::<Vec<_>>(),
-                "{name} {blgp} {turn}"
-            );
+            let results = [&repeated, &alone].map(|kept| case.wave(&rows, kept, &op).rows[C..C + 4].to_vec());
+            let same = results[0].iter().zip(&results[1]).all(|(found, wanted)| found.0 == wanted.0);
+            assert!(same, "{name} {blgp} {turn}");
         }
         assert!(done() > before, "{name} {blgp}");
     }
@@ -166,18 +180,18 @@ fn another_instruction_in_the_same_place_takes_nothing() {
 #[test]
 fn an_instruction_that_is_never_the_same_is_left_alone() {
     let (case, mut random) = (&CASES[2], Random(0x7777_1111_3333_5555));
-    let (op, handler, repeated) = (case.op(ELSEWHERE), case.handler(), Rc::new(Repeated::of(2)));
+    let (op, repeated) = (case.op(ELSEWHERE), Rc::new(Repeated::of(2)));
     for _ in 0..6 {
-        wave(&numbers(&mut random, 82), &repeated, handler, &op);
+        case.wave(&numbers(&mut random, 82), &repeated, &op);
     }
     let rows = numbers(&mut random, 82);
     let before = done();
     for _ in 0..300 {
-        wave(&rows, &repeated, handler, &op);
+        case.wave(&rows, &repeated, &op);
     }
     assert_eq!(done(), before);
     for _ in 0..300 {
-        wave(&rows, &repeated, handler, &op);
+        case.wave(&rows, &repeated, &op);
     }
     assert!(done() > before + 100);
 }

@@ -18,6 +18,7 @@ use std::mem::MaybeUninit;
 
 use super::held::Held;
 use super::layout::{self, is_rdna3};
+use super::once::{Long, once};
 use super::rdna::{self, Bits};
 use super::rdna3;
 use super::swmmac;
@@ -28,6 +29,7 @@ use crate::fp::{half, small};
 use crate::op::{Flow, Op, RawMods, Semantics};
 use crate::registers::Row;
 use crate::registry::ValuOp;
+use crate::repeated::Answer;
 use crate::wave::Wave;
 
 pub(super) const SIZE: usize = 16;
@@ -107,6 +109,8 @@ pub(super) type Sums = [[f32; SIZE]; SIZE];
 
 /// What is added to C. (A closure would be compiled once, for the baseline processor.)
 pub(super) trait Product {
+    /// Bits of A's and of B's elements.
+    const BITS: [usize; 2];
     /// Adds it to `c`, whose elements, and those of the result, are `R`s. To be inlined, always.
     fn add<R: Held>(w: &Wave, op: &Op, c: &mut Bits);
     /// Adds it to f32 numbers that begin in register `c`, if it can without a copy of them. To be inlined, always.
@@ -125,6 +129,7 @@ pub(super) fn flipped(op: &Op, source: usize, k: usize) -> bool {
 /// A * B, of 16 bits and of 8.
 struct Halves<T>(PhantomData<T>);
 impl<T: Factor> Product for Halves<T> {
+    const BITS: [usize; 2] = [T::BITS as usize; 2];
     #[inline(always)]
     fn add<R: Held>(w: &Wave, op: &Op, c: &mut Bits) {
         rdna::halves::<T, R>(w, op, |source, k| flipped(op, source, k), c);
@@ -136,6 +141,7 @@ impl<T: Factor> Product for Halves<T> {
 }
 struct Bytes<A, B>(PhantomData<(A, B)>);
 impl<A: Factor, B: Factor> Product for Bytes<A, B> {
+    const BITS: [usize; 2] = [A::BITS as usize, B::BITS as usize];
     #[inline(always)]
     fn add<R: Held>(w: &Wave, op: &Op, c: &mut Bits) {
         rdna::bytes::<A, B, R>(w, op, |source, k| flipped(op, source, k), c);
@@ -216,6 +222,27 @@ struct ToSingle<P>(PhantomData<P>);
 impl<P: Product> Semantics for ToSingle<P> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
+        once::<Self>(w, op)
+    }
+}
+
+impl<P: Product> Long for ToSingle<P> {
+    #[inline(always)]
+    fn results(w: &Wave) -> usize {
+        SIZE * SIZE / w.lanes() as usize
+    }
+
+    #[inline(always)]
+    fn ask(w: &mut Wave, op: &Op) -> Answer {
+        let [a, b] = P::BITS.map(|bits| layout::per_lane(w, bits, SIZE) * bits / 32);
+        let count = Self::results(w);
+        let operands = [(op.src[0], a), (op.src[1], b), (op.src[2], count)];
+        let lanes = w.lanes();
+        w.repeated.ask(&mut w.rows[..], lanes, op, &operands, (op.dst, count))
+    }
+
+    #[inline(always)]
+    fn make(w: &mut Wave, op: &Op) -> Flow {
         single::<P>(w, op, op.src[2])
     }
 }
