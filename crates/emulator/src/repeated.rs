@@ -8,7 +8,7 @@
 //! repeated if the first register of each operand is what it was the last time. If it is not so, or its results have
 //! been of no use for a while, it is left alone for some hundred times.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
 use zerocopy::IntoBytes;
@@ -38,6 +38,8 @@ thread_local! {
 #[derive(Default)]
 pub struct Repeated {
     are_several: bool,
+    /// What is being made is to be kept.
+    keeps: Cell<bool>,
     /// None before the first long instruction.
     sites: RefCell<Vec<Site>>,
 }
@@ -47,11 +49,10 @@ pub type Span = (u16, usize);
 
 /// What there is to do for an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Answer {
+enum Answer {
     /// Nothing: the results are in place.
     Done,
     Make,
-    /// To make it, and to call [`Repeated::keep`].
     MakeAndKeep,
 }
 
@@ -99,7 +100,7 @@ enum State {
 impl Repeated {
     /// Of a workgroup of so many waves.
     pub fn of(waves: usize) -> Repeated {
-        Repeated { are_several: waves > 1, sites: RefCell::default() }
+        Repeated { are_several: waves > 1, ..Repeated::default() }
     }
 
     /// Whether there is more than one wave.
@@ -108,19 +109,29 @@ impl Repeated {
         self.are_several
     }
 
-    /// What there is to do for an instruction of several waves of `lanes` lanes, which reads nothing but these operands.
+    /// Puts the results of an instruction in place, if they are kept: of several waves of `lanes` lanes, and of one that reads
+    /// nothing but these operands. If not, it is to be made, and then kept if [`Repeated::keeps`] says so.
     #[inline(never)]
-    pub fn ask(&self, rows: &mut [Row], lanes: u32, op: &Op, operands: &[Span], results: Span) -> Answer {
+    pub fn take(&self, rows: &mut [Row], lanes: u32, op: &Op, operands: &[Span], results: Span) -> bool {
         let mut sites = self.sites.borrow_mut();
         if sites.is_empty() {
             sites.resize_with(SITES, Site::new);
         }
-        sites[place(op)].ask(rows, lanes as usize, op, operands, results)
+        let answer = sites[place(op)].ask(rows, lanes as usize, op, operands, results);
+        self.keeps.set(answer == Answer::MakeAndKeep);
+        answer == Answer::Done
+    }
+
+    /// Whether the instruction that is being made is to be kept.
+    #[inline(always)]
+    pub fn keeps(&self) -> bool {
+        self.keeps.get()
     }
 
     /// Keeps what was made.
     #[inline(never)]
     pub fn keep(&self, rows: &[Row], op: &Op, results: Span) {
+        self.keeps.set(false);
         self.sites.borrow_mut()[place(op)].keep(rows, results);
     }
 }

@@ -21,7 +21,6 @@ use super::whole::{self, Whole};
 use crate::level::{Work, at_best};
 use crate::op::{Flow, Op, OpFlags, RawMods, Semantics};
 use crate::registers::Row;
-use crate::repeated::Answer;
 use crate::wave::Wave;
 
 /// `BLOCKS` products of M x K and K x M elements; a lane holds `PER_LANE`.
@@ -114,11 +113,11 @@ impl<A: Element, B: Element, R: Rule, const M: usize, const BLOCKS: usize, const
     }
 
     #[inline(always)]
-    fn ask(w: &mut Wave, op: &Op) -> Answer {
+    fn take(w: &mut Wave, op: &Op) -> bool {
         let [a, b, c] = op.src;
         let operands = [(a, PER_LANE * A::BITS / 32), (b, PER_LANE * B::BITS / 32), (c, Self::results(w))];
         let results = (op.dst, Self::results(w));
-        w.repeated.ask(&mut w.rows[..], 64, op, &operands, results)
+        w.repeated.take(&mut w.rows[..], 64, op, &operands, results)
     }
 
     #[inline(always)]

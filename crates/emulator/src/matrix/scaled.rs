@@ -15,7 +15,6 @@ use crate::error::FaultKind;
 use crate::fp::small::shared_exponent;
 use crate::op::{Flow, Op, RawMods, Semantics};
 use crate::registers::Row;
-use crate::repeated::Answer;
 use crate::wave::Wave;
 
 use std::ops::Range;
@@ -120,14 +119,14 @@ impl<const M: usize, const SCALED: bool> Long for Mixed<M, SCALED> {
     }
 
     #[inline(always)]
-    fn ask(w: &mut Wave, op: &Op) -> Answer {
+    fn take(w: &mut Wave, op: &Op) -> bool {
         let (mods, [a, b, c]) = (RawMods(op.imm), op.src);
         let scales = [op.imm2 as u16, (op.imm2 >> 16) as u16].map(|row| (row, 1));
         let factors = [(a, registers(mods.cbsz())), (b, registers(mods.blgp()))];
         let operands = [factors[0], factors[1], (c, Self::results(w)), scales[0], scales[1]];
         let operands = if SCALED { &operands[..] } else { &operands[..3] };
         let results = (op.dst, Self::results(w));
-        w.repeated.ask(&mut w.rows[..], 64, op, operands, results)
+        w.repeated.take(&mut w.rows[..], 64, op, operands, results)
     }
 
     #[inline(always)]

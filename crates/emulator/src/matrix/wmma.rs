@@ -29,7 +29,6 @@ use crate::fp::{half, small};
 use crate::op::{Flow, Op, RawMods, Semantics};
 use crate::registers::Row;
 use crate::registry::ValuOp;
-use crate::repeated::Answer;
 use crate::wave::Wave;
 
 pub(super) const SIZE: usize = 16;
@@ -233,12 +232,12 @@ impl<P: Product> Long for ToSingle<P> {
     }
 
     #[inline(always)]
-    fn ask(w: &mut Wave, op: &Op) -> Answer {
+    fn take(w: &mut Wave, op: &Op) -> bool {
         let [a, b] = P::BITS.map(|bits| layout::per_lane(w, bits, SIZE) * bits / 32);
         let count = Self::results(w);
         let operands = [(op.src[0], a), (op.src[1], b), (op.src[2], count)];
         let lanes = w.lanes();
-        w.repeated.ask(&mut w.rows[..], lanes, op, &operands, (op.dst, count))
+        w.repeated.take(&mut w.rows[..], lanes, op, &operands, (op.dst, count))
     }
 
     #[inline(always)]

@@ -110,6 +110,18 @@ pub(super) fn floats<'a, E: Element, const K: usize>(
         // SAFETY: every k has been written.
         return unsafe { room.assume_init_ref() };
     }
+    floats_by_lanes::<E, K>(w, first, turn, inverted, room)
+}
+
+/// The same without vectors: once for all operations.
+#[inline(never)]
+fn floats_by_lanes<'a, E: Element, const K: usize>(
+    w: &Wave,
+    first: u16,
+    turn: usize,
+    inverted: [u32; 2],
+    room: &'a mut MaybeUninit<Factors<K>>,
+) -> &'a Factors<K> {
     // The match is for the compiler: a number of bits that is a constant.
     room.write(match E::BITS {
         8 => factors(&codes::<8, K>(w, first, turn, inverted), E::widen),
@@ -133,6 +145,12 @@ pub(super) fn multiply<const K: usize>(sums: &mut Sums, a: &Factors<K>, b: &Fact
     if super::lanes::by_widest_apart(super::steps::Steps { a, b, sums }).is_some() {
         return;
     }
+    multiply_by_lanes(sums, a, b);
+}
+
+/// The same without vectors: once for all operations.
+#[inline(never)]
+fn multiply_by_lanes<const K: usize>(sums: &mut Sums, a: &Factors<K>, b: &Factors<K>) {
     multiply_met(sums, a, b, |_, k| k);
 }
 
