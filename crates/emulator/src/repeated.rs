@@ -10,6 +10,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use zerocopy::IntoBytes;
 
@@ -27,6 +28,9 @@ const LEFT_ALONE: u16 = 400;
 const CREDIT: u8 = 6;
 const EARNED: u8 = 2;
 const MOST_CREDIT: u8 = 12;
+/// Bytes that a process keeps at most, as many workgroups may be under way.
+const MOST_BYTES: usize = 64 << 20;
+static BYTES: AtomicUsize = AtomicUsize::new(0);
 
 #[cfg(test)]
 thread_local! {
@@ -85,6 +89,25 @@ struct Site {
     times: [Time; TIMES],
     /// Which of them was the last.
     last: usize,
+    /// For what is kept.
+    room: Option<Room>,
+}
+
+/// Bytes that are counted in [`BYTES`].
+struct Room(usize);
+
+impl Room {
+    /// If there are so many.
+    fn of(bytes: usize) -> Option<Room> {
+        let more = |kept: usize| kept.checked_add(bytes).filter(|&kept| kept <= MOST_BYTES);
+        BYTES.fetch_update(Relaxed, Relaxed, more).ok().map(|_| Room(bytes))
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        BYTES.fetch_sub(self.0, Relaxed);
+    }
 }
 
 /// The first register of each operand; or, where they are kept, all operands and then the results.
@@ -164,7 +187,7 @@ fn are_same(rows: &[Row], lanes: usize, operands: impl Iterator<Item = Span>, ti
 
 impl Site {
     fn new() -> Site {
-        Site { what: None, state: State::LookedAt(LOOKS), times: Default::default(), last: 0 }
+        Site { what: None, state: State::LookedAt(LOOKS), times: Default::default(), last: 0, room: None }
     }
 
     fn ask(&mut self, rows: &mut [Row], lanes: usize, op: &Op, operands: &[Span], results: Span) -> Answer {
@@ -174,8 +197,14 @@ impl Site {
             State::LeftAlone(times) => self.state = State::LeftAlone(times - 1),
             State::LookedAt(looks) => {
                 if self.time(op, (rows, lanes), firsts.clone(), 0).is_some() {
-                    self.state = State::Kept(CREDIT);
-                    return self.begin(rows, op, operands.iter().copied());
+                    let count = operands.iter().map(|span| span.1).sum::<usize>() + results.1;
+                    self.room = Room::of(TIMES * count * size_of::<Row>());
+                    if self.room.is_some() {
+                        self.state = State::Kept(CREDIT);
+                        return self.begin(rows, op, operands.iter().copied());
+                    }
+                    self.leave_alone();
+                    return Answer::Make;
                 }
                 match looks.checked_sub(1) {
                     Some(looks) => {
@@ -199,13 +228,20 @@ impl Site {
                 match credit.checked_sub(1) {
                     Some(credit) => {
                         self.state = State::Kept(credit);
-                        return self.begin(rows, op, operands.iter().copied());
+                        // There is room for one instruction.
+                        if self.is_of(op) {
+                            return self.begin(rows, op, operands.iter().copied());
+                        }
                     }
                     None => self.leave_alone(),
                 }
             }
         }
         Answer::Make
+    }
+
+    fn is_of(&self, op: &Op) -> bool {
+        self.what.is_some_and(|what| what.is(op))
     }
 
     /// When it was given the same: so many results are kept.
@@ -216,7 +252,7 @@ impl Site {
         operands: impl Iterator<Item = Span> + Clone,
         results: usize,
     ) -> Option<usize> {
-        if !self.what.is_some_and(|what| what.is(op)) {
+        if !self.is_of(op) {
             return None;
         }
         let count = operands.clone().map(|span| span.1).sum::<usize>() + results;
@@ -225,7 +261,7 @@ impl Site {
 
     /// Keeps operands in the place of what was longest ago.
     fn begin(&mut self, rows: &[Row], op: &Op, operands: impl Iterator<Item = Span>) -> Answer {
-        if !self.what.is_some_and(|what| what.is(op)) {
+        if !self.is_of(op) {
             self.times.iter_mut().for_each(Vec::clear);
         }
         self.what = Some(What::of(op));
@@ -242,5 +278,19 @@ impl Site {
 
     fn leave_alone(&mut self) {
         *self = Site { state: State::LeftAlone(LEFT_ALONE), ..Site::new() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MOST_BYTES, Room};
+
+    #[test]
+    fn a_process_keeps_so_much_at_most() {
+        assert!(Room::of(MOST_BYTES + 1).is_none() && Room::of(usize::MAX).is_none());
+        // What is given back may be had again.
+        for _ in 0..100 {
+            assert!(Room::of(MOST_BYTES / 32).is_some());
+        }
     }
 }
