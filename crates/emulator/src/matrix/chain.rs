@@ -123,7 +123,7 @@ pub(super) mod vectors {
                 for row in 0..SIZE {
                     for column in (0..SIZE).step_by(L::N) {
                         let c = R::read::<L>(L::load_int(self.c[row].as_ptr().add(column).cast()));
-                        sizes.note(L::and(L::as_int(c), L::all_int(MAGNITUDE)), ACCUMULATORS.0);
+                        sizes.note(L::and(L::as_int(c), L::all_int(MAGNITUDE)));
                         if !R::IS_SINGLE {
                             L::store(wider.as_mut_ptr().cast::<u32>().add(row * SIZE + column), c);
                         }

@@ -91,8 +91,8 @@ pub unsafe trait Lanes {
     unsafe fn sub_down_to_zero(x: Self::Int, y: Self::Int) -> Self::Int;
     /// `x`, and two more where the first bit of `of` is set.
     unsafe fn add_two_where_negative(x: Self::Int, of: Self::Float) -> Self::Int;
-    /// The lower halves, one beside the other.
-    unsafe fn store_lower_halves(to: *mut u16, x: Self::Int);
+    /// Of each two lanes, the lower halves in the first and the upper ones in the second.
+    unsafe fn transposed_halves(x: Self::Int) -> Self::Int;
 }
 
 /// Work for vectors of any width.
@@ -292,7 +292,9 @@ unsafe impl Lanes for Avx512 {
         fn max_upper_halves(x: __m512i, y: __m512i) -> __m512i { _mm512_maskz_max_epi16(upper_halves(), x, y) }
         fn sub_down_to_zero(x: __m512i, y: __m512i) -> __m512i { _mm512_subs_epu16(x, y) }
         fn add_two_where_negative(x: __m512i, of: __m512) -> __m512i { add_two_where_negative(x, of) }
-        fn store_lower_halves(to: *mut u16, x: __m512i) -> () { _mm256_storeu_si256(to.cast(), _mm512_cvtepi32_epi16(x)) }
+        fn transposed_halves(x: __m512i) -> __m512i {
+            _mm512_shufflehi_epi16::<0b11_01_10_00>(_mm512_shufflelo_epi16::<0b11_01_10_00>(x))
+        }
     }
 }
 
@@ -381,10 +383,8 @@ unsafe impl Lanes for Avx2 {
         fn add_two_where_negative(x: __m256i, of: __m256) -> __m256i {
             _mm256_add_epi32(x, _mm256_and_si256(_mm256_srli_epi32::<30>(_mm256_castps_si256(of)), _mm256_set1_epi32(2)))
         }
-        fn store_lower_halves(to: *mut u16, x: __m256i) -> () {
-            let low = _mm256_and_si256(x, _mm256_set1_epi32(0xffff));
-            let words = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256::<1>(low));
-            _mm_storeu_si128(to.cast(), words);
+        fn transposed_halves(x: __m256i) -> __m256i {
+            _mm256_shufflehi_epi16::<0b11_01_10_00>(_mm256_shufflelo_epi16::<0b11_01_10_00>(x))
         }
     }
 }

@@ -63,11 +63,15 @@ mod steps;
 pub mod sum;
 mod swmmac;
 mod swmmac1250;
+#[cfg(target_arch = "x86_64")]
+mod two_rows;
 mod types;
 #[cfg(target_arch = "x86_64")]
 mod whole;
 mod wmma;
 mod wmma1250;
+#[cfg(target_arch = "x86_64")]
+mod words;
 
 use accumulate::{Mfma, Mfma4};
 use dense::Dense;

@@ -10,9 +10,9 @@ use super::wmma::SIZE;
 use crate::fp::dot::{Factor, Unit};
 
 /// Elements other than zero have exponents of at most this, up or down.
-const FURTHEST: i32 = 35;
+pub const FURTHEST: i32 = 35;
 /// A zero's part of a product's place, in A and in B: with it, a place is less than any other.
-const NOTHING: (i32, i32) = (-60, -190);
+pub const NOTHING: (i32, i32) = (-60, -190);
 /// Where places are in their words: where an f32 has its exponent.
 const PLACE: u32 = 23;
 
@@ -21,23 +21,22 @@ pub const MAGNITUDE: i32 = i32::MAX;
 /// The magnitudes of numbers, as whole numbers.
 pub struct Sizes<L: Lanes> {
     largest: L::Int,
-    /// How much the smallest but zero is too small.
-    lacking: L::Int,
+    /// The smallest but zero, less one: zeros are the largest of all so.
+    smallest: L::Int,
 }
 
 impl<L: Lanes> Sizes<L> {
     #[inline(always)]
     pub unsafe fn none() -> Self {
         // SAFETY: as the caller says.
-        unsafe { Sizes { largest: L::all_int(0), lacking: L::all_int(0) } }
+        unsafe { Sizes { largest: L::all_int(0), smallest: L::all_int(-1) } }
     }
     #[inline(always)]
-    pub unsafe fn note(&mut self, magnitude: L::Int, least: i32) {
+    pub unsafe fn note(&mut self, magnitude: L::Int) {
         // SAFETY: as the caller says.
         unsafe {
-            let lacking = L::as_float(L::sub(L::all_int(least), magnitude));
-            let lacking = L::as_int(L::zero_where_less(magnitude, L::all_int(1), lacking));
-            (self.largest, self.lacking) = (L::max(self.largest, magnitude), L::max(self.lacking, lacking));
+            self.note_largest(magnitude);
+            self.smallest = L::min_unsigned(self.smallest, L::sub(magnitude, L::all_int(1)));
         }
     }
     /// The same where none is too small.
@@ -47,9 +46,14 @@ impl<L: Lanes> Sizes<L> {
         self.largest = unsafe { L::max(self.largest, magnitude) };
     }
     #[inline(always)]
-    pub unsafe fn are_within(&self, (_, most): (i32, i32)) -> bool {
+    pub unsafe fn are_within(&self, (least, most): (i32, i32)) -> bool {
         // SAFETY: as the caller says.
-        unsafe { !L::any_more(self.largest, L::all_int(most)) && !L::any_more(self.lacking, L::all_int(0)) }
+        unsafe {
+            let smallest = L::add(self.smallest, L::all_int(1));
+            let lacking = L::as_float(L::sub(L::all_int(least), smallest));
+            let lacking = L::as_int(L::zero_where_less(smallest, L::all_int(1), lacking));
+            !L::any_more(self.largest, L::all_int(most)) && !L::any_more(lacking, L::all_int(0))
+        }
     }
 }
 
@@ -86,7 +90,7 @@ pub unsafe fn widened<L: Lanes, U: Unit, F: Factor>(code: L::Int, seen: &mut Siz
             let normal = L::all_int(1 << F::FRACTION);
             magnitude = L::as_int(L::zero_where_less(magnitude, normal, L::as_float(magnitude)));
         }
-        seen.note(magnitude, bounds::<F>().0);
+        seen.note(magnitude);
         let size = L::as_int(L::multiply(L::as_float(L::up(magnitude, 23 - F::FRACTION)), rebias));
         let sign = L::and(L::up(code, 32 - F::BITS), L::all_int(i32::MIN));
         (L::xor(size, sign), L::and(size, field))

@@ -132,20 +132,18 @@ fn by_vectors<T: Factor, R: Held>(_sources: Sources, _from: Place, _to: Place, _
 
 #[cfg(target_arch = "x86_64")]
 mod vectors {
-    use super::super::chain::vectors::{ACCUMULATORS, LARGEST_HALF, LEFT, LOWEST_OF_HALVES, PLACE, place, units};
+    use super::super::chain::vectors::{ACCUMULATORS, LARGEST_HALF, LEFT};
     use super::super::lanes::{Job, Lanes};
-    use super::super::numbers::{self, MAGNITUDE, Sizes, bounds, widened};
+    use super::super::numbers::{MAGNITUDE, Sizes};
+    use super::super::two_rows::{self, Counts, Left, Right};
+    use super::super::words::{self, Magnitudes};
     use super::{Factor, Held, Pairs, Parts, Place, REGISTER, SIZE, Sources};
-    use crate::fp::dot::Rdna3;
     use std::hint::black_box;
     use std::marker::PhantomData;
     use std::mem::MaybeUninit;
 
     /// Steps of two products.
     const STEPS: usize = SIZE / 2;
-    /// The place of a sum whose unit is zero.
-    const LOWEST: i32 = 26;
-
     /// All bits set for the second row of each pair.
     const SECOND: Second = Second([0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1, 0, -1]);
     #[repr(align(64))]
@@ -154,16 +152,11 @@ mod vectors {
     /// What vectors leave to be read in other order, or later.
     #[repr(C, align(64))]
     struct Room {
+        /// Where they cannot be where the result is to be.
         sums: [[f32; SIZE]; SIZE],
-        /// A's elements, by k and row.
-        value: [[f32; SIZE]; SIZE],
-        /// Upper halves of their places, so that a word has those of two rows.
-        place: [[u16; SIZE]; SIZE],
-        /// By step and row: where the negative products of its two elements of A are counted.
-        counted: [[u32; SIZE]; STEPS],
-        /// Of the products of a step, how many are negative, by which of the two elements of A are; then those of the next
-        /// part.
-        negative: [[i32; SIZE]; 8],
+        left: [Left; STEPS],
+        /// Steps take turns.
+        counts: [Counts; 2],
     }
 
     /// What [`super::by_vectors`] does.
@@ -185,111 +178,118 @@ mod vectors {
             let room = room.as_mut_ptr();
             // SAFETY: as the caller says; sources have `STEPS` registers and matrices `SIZE` rows of `SIZE`.
             unsafe {
-                let is_two = match sources.parts {
-                    Parts::Compared(parts) => {
-                        let differ = differ::<L>(&sources, parts);
-                        if differ && parts != 2 {
-                            return false;
-                        }
-                        differ
-                    }
-                    Parts::One => false,
-                    Parts::Two => true,
-                };
+                let Some(is_two) = counting::<L, T>(&sources) else { return false };
                 let next = if is_two { SIZE } else { 0 };
+                let are_apart = !R::IS_SINGLE || !sources.leave(from, to);
+                let sums = if are_apart { Place { first: (&raw mut (*room).sums).cast(), pair: 2 * SIZE } } else { to };
                 // The compiler would write out every turn of the loops whose lengths it knows: as much code again.
                 let (steps, rows) = (black_box(STEPS), black_box(SIZE));
-                let mut seen = Sizes::<L>::none();
-                for step in 0..steps {
-                    for row in (0..SIZE).step_by(L::N) {
-                        let is_second = L::load_int(SECOND.0.as_ptr().add(row));
-                        let (own, other) =
-                            (taken::<L>(&sources, 0, step, row), taken::<L>(&sources, 0, step, next + row));
-                        let words = L::xor(own, L::and(L::xor(own, other), is_second));
-                        let signs = L::or(
-                            L::and(L::down(words, 15 - 4), L::all_int(1 << 4)),
-                            L::and(L::down(words, 31 - 5), L::all_int(2 << 4)),
-                        );
-                        let counted = L::or(signs, L::and(is_second, L::all_int(4 * next as i32)));
-                        L::store_int((&raw mut (*room).counted[step]).cast::<i32>().add(row), counted);
-                        for (k, code) in [(2 * step, words), (2 * step + 1, L::down(words, 16))] {
-                            let (value, exponent) = widened::<L, Rdna3, T>(code, &mut seen);
-                            L::store_int((&raw mut (*room).value[k]).cast::<i32>().add(row), value);
-                            let place = L::down(numbers::place::<L, T>(exponent, Some(LEFT)), 16);
-                            L::store_lower_halves((&raw mut (*room).place[k]).cast::<u16>().add(row), place);
-                        }
-                    }
-                }
                 let mut accumulators = Sizes::<L>::none();
                 for row in 0..rows {
                     for column in (0..SIZE).step_by(L::N) {
                         let code = L::load_int(from.row(row).add(column).cast());
                         let code = L::xor(L::and(code, L::all_int(sources.c.0 as i32)), L::all_int(sources.c.1 as i32));
                         let c = R::read::<L>(code);
-                        accumulators.note(L::and(L::as_int(c), L::all_int(MAGNITUDE)), ACCUMULATORS.0);
-                        L::store((&raw mut (*room).sums[row]).cast::<u32>().add(column), c);
+                        accumulators.note(L::and(L::as_int(c), L::all_int(MAGNITUDE)));
+                        if are_apart {
+                            L::store(sums.row(row).add(column), c);
+                        }
                     }
                 }
                 if !accumulators.are_within(ACCUMULATORS) {
                     return false;
                 }
-                let mut largest = L::all_int(0);
                 for step in 0..steps {
-                    for column in (0..SIZE).step_by(L::N) {
-                        let words = taken::<L>(&sources, 1, step, column);
-                        let first = right::<L, T>(room, words, (0, column), &mut seen);
-                        let mut second = first;
-                        if is_two {
-                            let words = taken::<L>(&sources, 1, step, next + column);
-                            second = right::<L, T>(room, words, (4, column), &mut seen);
-                        }
-                        let value = [first.0, second.0];
-                        let both = |j: usize| L::or(second.1[j], L::down(first.1[j], 16));
-                        let place = [both(0), both(1)];
-                        let mut row = pairs.first;
-                        while row < SIZE {
-                            largest = L::max(largest, pair::<L, R>(room, (step, row, column), value, place));
-                            row += pairs.step;
-                        }
+                    for row in (0..SIZE).step_by(L::N) {
+                        left::<L, T>(room, &sources, next, (step, row));
                     }
                 }
-                if !seen.are_within(bounds::<T>()) || R::IS_HALF && L::any_more(largest, L::all_int(LARGEST_HALF)) {
+                let mut largest = L::all_int(0);
+                // Those of the next step are made before this one's products, which need not wait for them then.
+                let mut factors = right::<L, T>(room, &sources, next, 0);
+                for turn in 0..steps * (SIZE / L::N) {
+                    let (step, column) = (turn / (SIZE / L::N), turn % (SIZE / L::N) * L::N);
+                    let these = factors;
+                    factors = right::<L, T>(room, &sources, next, (turn + 1) % (STEPS * (SIZE / L::N)));
+                    let left = &raw const (*room).left[step];
+                    let counts = (&raw const (*room).counts[turn % 2]).cast::<i32>().add(column);
+                    let mut row = pairs.first;
+                    while row < SIZE {
+                        let sums = sums.row(row).add(column);
+                        largest = L::max(largest, two_rows::add::<L, R>(left, row, &these, counts, sums));
+                        row += pairs.step;
+                    }
+                }
+                if R::IS_HALF && L::any_more(largest, L::all_int(LARGEST_HALF)) {
                     return false;
                 }
-                let mut first = pairs.first;
-                while first < rows {
-                    for row in [first, first + 1] {
-                        for column in (0..SIZE).step_by(L::N) {
-                            let sum = L::load((&raw const (*room).sums[row]).cast::<f32>().add(column));
-                            L::store_int(to.row(row).add(column).cast(), R::code::<L>(sum));
+                if are_apart {
+                    let mut first = pairs.first;
+                    while first < rows {
+                        for row in [first, first + 1] {
+                            for column in (0..SIZE).step_by(L::N) {
+                                let sum = L::load(sums.row(row).add(column).cast());
+                                L::store_int(to.row(row).add(column).cast(), R::code::<L>(sum));
+                            }
                         }
+                        first += pairs.step;
                     }
-                    first += pairs.step;
                 }
             }
             true
         }
     }
 
-    /// Whether some of the first parts have another A or B.
+    impl Sources {
+        /// Whether sums may be where the result is to be: C is there as it is, and B is not, which is read meanwhile.
+        fn leave(&self, from: Place, to: Place) -> bool {
+            let b = self.factors[1];
+            let are_before = b.wrapping_add(REGISTER * STEPS) <= to.first.cast_const();
+            let are_behind = to.first.wrapping_add(SIZE / 2 * to.pair).cast_const() <= b;
+            from.first == to.first && self.c == (!0, 0) && (are_before || are_behind)
+        }
+    }
+
+    /// Whether a second part counts, if all elements of those that do are moderate and there are no more.
     #[inline(always)]
-    unsafe fn differ<L: Lanes>(sources: &Sources, parts: usize) -> bool {
+    unsafe fn counting<L: Lanes, T: Factor>(sources: &Sources) -> Option<bool> {
+        let (compared, known) = match sources.parts {
+            Parts::Compared(parts) => (parts, false),
+            Parts::One => (1, false),
+            Parts::Two => (1, true),
+        };
         // SAFETY: as the caller says.
         unsafe {
-            let mut differences = L::all_int(0);
-            for source in 0..2 {
+            let (mut differences, mut seen) = (L::all_int(0), Magnitudes::<L>::none());
+            for words in sources.factors {
                 for register in 0..STEPS {
                     for lane in (0..SIZE).step_by(L::N) {
-                        let words = taken::<L>(sources, source, register, lane);
-                        for part in 1..parts {
-                            let others = taken::<L>(sources, source, register, SIZE * part + lane);
-                            differences = L::or(differences, L::xor(words, others));
+                        let words = words.add(REGISTER * register + lane).cast::<i32>();
+                        let own = L::load_int(words);
+                        seen.note::<T>(own);
+                        for part in 1..compared {
+                            let others = L::load_int(words.add(SIZE * part));
+                            differences = L::or(differences, L::xor(own, others));
                         }
                     }
                 }
             }
             // As unsigned numbers.
-            L::any_more(L::xor(differences, L::all_int(i32::MIN)), L::all_int(i32::MIN))
+            let differ = L::any_more(L::xor(differences, L::all_int(i32::MIN)), L::all_int(i32::MIN));
+            if differ && compared != 2 {
+                return None;
+            }
+            let is_two = differ || known;
+            if is_two {
+                for words in sources.factors {
+                    for register in 0..STEPS {
+                        for lane in (0..SIZE).step_by(L::N) {
+                            seen.note::<T>(L::load_int(words.add(REGISTER * register + SIZE + lane).cast()));
+                        }
+                    }
+                }
+            }
+            seen.are_moderate::<T>().then_some(is_two)
         }
     }
 
@@ -303,77 +303,64 @@ mod vectors {
         }
     }
 
-    /// Two elements of B in each of some columns: numbers, and their places.
-    type Right<L> = ([<L as Lanes>::Float; 2], [<L as Lanes>::Int; 2]);
-
-    /// Such elements, in words. How many of their products are negative is written into four rows of the room from `at` on.
+    /// Writes two elements of A in each of some rows into the room, every second row's from the part that is `next`.
     #[inline(always)]
-    unsafe fn right<L: Lanes, T: Factor>(
-        room: *mut Room,
-        words: L::Int,
-        (at, column): (usize, usize),
-        seen: &mut Sizes<L>,
-    ) -> Right<L> {
+    unsafe fn left<L: Lanes, T: Factor>(room: *mut Room, sources: &Sources, next: usize, (step, row): (usize, usize)) {
         // SAFETY: as the caller says.
         unsafe {
-            let (first, second) = (L::and(L::down(words, 15), L::all_int(1)), L::down(words, 31));
-            for of_a in 0..4 {
-                let (x, y) = (L::all_int(of_a & 1), L::all_int(of_a >> 1));
-                let to = (&raw mut (*room).negative[at + of_a as usize]).cast::<i32>().add(column);
-                L::store_int(to, L::add(L::xor(first, x), L::xor(second, y)));
+            let left = &raw mut (*room).left[step];
+            let is_second = L::load_int(SECOND.0.as_ptr().add(row));
+            let (own, other) = (taken::<L>(sources, 0, step, row), taken::<L>(sources, 0, step, next + row));
+            let words = L::xor(own, L::and(L::xor(own, other), is_second));
+            let signs = L::or(
+                L::and(L::down(words, 15 - 4), L::all_int(1 << 4)),
+                L::and(L::down(words, 31 - 5), L::all_int(2 << 4)),
+            );
+            let counted = L::or(signs, L::and(is_second, L::all_int(4 * next as i32)));
+            L::store_int((&raw mut (*left).counted).cast::<i32>().add(row), counted);
+            let words = words::normal::<L, T>(words);
+            for (j, value) in words::values::<L, T>(words).into_iter().enumerate() {
+                L::store((&raw mut (*left).value[j]).cast::<u32>().add(row), value);
             }
-            let (first, first_exponent) = widened::<L, Rdna3, T>(words, seen);
-            let (second, second_exponent) = widened::<L, Rdna3, T>(L::down(words, 16), seen);
-            let place = [numbers::place::<L, T>(first_exponent, None), numbers::place::<L, T>(second_exponent, None)];
-            ([L::as_float(first), L::as_float(second)], place)
+            let places = L::transposed_halves(words::places::<L, T>(words, Some(LEFT)));
+            L::store_int((&raw mut (*left).place).cast::<i32>().add(row), places);
         }
     }
 
-    /// A step of two rows. Gives the largest magnitude of the sums, if those are f16.
+    /// Two elements of B in each of a turn's columns. How many of their products are negative is written into the room.
     #[inline(always)]
-    unsafe fn pair<L: Lanes, R: Held>(
-        room: *mut Room,
-        (step, row, column): (usize, usize, usize),
-        value: [[L::Float; 2]; 2],
-        place_of_b: [L::Int; 2],
-    ) -> L::Int {
-        // SAFETY: as the caller says; `row` and `row + 1` are rows.
+    unsafe fn right<L: Lanes, T: Factor>(room: *mut Room, sources: &Sources, next: usize, turn: usize) -> Right<L> {
+        let (step, column) = (turn / (SIZE / L::N), turn % (SIZE / L::N) * L::N);
+        // SAFETY: as the caller says.
         unsafe {
-            let both = |j: usize| {
-                let of_a = (&raw const (*room).place[2 * step + j]).cast::<u16>().add(row).cast::<i32>();
-                L::add_halves(L::all_int(of_a.read()), place_of_b[j])
-            };
-            let products = L::max_signed_halves(both(0), both(1));
-            let mut largest = L::all_int(0);
-            for r in 0..2 {
-                let row = row + r;
-                let sum = (&raw mut (*room).sums).cast::<f32>().add(row * SIZE + column);
-                let c = L::load(sum);
-                let mut last = if r == 0 {
-                    L::max(L::up(products, 16), place::<L>(c))
-                } else {
-                    L::max_upper_halves(products, place::<L>(c))
-                };
-                if R::IS_HALF {
-                    last = L::max(last, L::all_int(LOWEST_OF_HALVES << PLACE));
-                }
-                let units = units::<L>(last);
-                let own = L::add_two_where_negative(L::whole(L::multiply(c, units)), c);
-                let counted = (&raw const (*room).counted[step]).cast::<u32>().add(row).read();
-                let negative = (&raw const (*room).negative).cast::<i32>().add(counted as usize + column);
-                let own = L::sub(own, L::load_int(negative));
-                let product = |j: usize| {
-                    let a = (&raw const (*room).value[2 * step + j]).cast::<f32>().add(row);
-                    L::whole(L::multiply(L::multiply(L::all(a.read()), value[r][j]), units))
-                };
-                let unit = L::as_float(L::sub_down_to_zero(last, L::all_int(LOWEST << PLACE)));
-                let c = R::rounded::<L>(L::add(own, L::add(product(0), product(1))), unit);
-                L::store(sum.cast(), c);
-                if R::IS_HALF {
-                    largest = L::max(largest, L::and(L::as_int(c), L::all_int(MAGNITUDE)));
-                }
+            let negative = (&raw mut (*room).counts[turn % 2]).cast::<i32>().add(column);
+            let (value, own) = of_part::<L, T>(negative, taken::<L>(sources, 1, step, column));
+            let (mut values, mut others) = ([value; 2], own);
+            if next != 0 {
+                let words = taken::<L>(sources, 1, step, next + column);
+                (values[1], others) = of_part::<L, T>(negative.add(4 * SIZE), words);
             }
-            largest
+            let (lower, upper) = (L::all_int(0xffff), L::all_int(!0xffff));
+            let place = [L::or(L::and(own, lower), L::up(others, 16)), L::or(L::down(own, 16), L::and(others, upper))];
+            Right { value: values, place }
+        }
+    }
+
+    /// Elements of B in words of a part, and their places.
+    #[inline(always)]
+    unsafe fn of_part<L: Lanes, T: Factor>(negative: *mut i32, words: L::Int) -> ([L::Float; 2], L::Int) {
+        // SAFETY: as the caller says.
+        unsafe {
+            // All bits where they are negative: minus one.
+            let (first, second) = (L::down_each(L::up(words, 16), L::all_int(31)), L::down_each(words, L::all_int(31)));
+            let (both, more) = (L::add(first, second), L::sub(second, first));
+            let all = |x| L::all_int(x);
+            let of_a = [both, L::sub(more, all(1)), L::sub(all(-1), more), L::sub(all(-2), both)];
+            for (signs, counts) in of_a.into_iter().enumerate() {
+                L::store_int(negative.add(SIZE * signs), counts);
+            }
+            let words = words::normal::<L, T>(words);
+            (words::values::<L, T>(words), words::places::<L, T>(words, None))
         }
     }
 }
