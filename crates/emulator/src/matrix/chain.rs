@@ -86,6 +86,8 @@ pub(super) mod vectors {
     /// that is less than one.
     const KEEPS: i32 = BIAS - 14;
     const ONE: i32 = 0x3f80_0000;
+    /// A place and the exponent of the power of two that makes it that of one add up to this.
+    pub const ALL: i32 = ((127 + BIAS) as u32).wrapping_shl(PLACE) as i32;
     /// The exponents of a power of two and of its reciprocal add up to this.
     const RECIPROCAL: i32 = 254 << 23;
 
@@ -226,7 +228,7 @@ pub(super) mod vectors {
     #[inline(always)]
     pub unsafe fn units<L: Lanes>(place: L::Int) -> L::Float {
         // SAFETY: as the caller says.
-        unsafe { L::as_float(L::sub(L::all_int(((127 + BIAS) as u32).wrapping_shl(PLACE) as i32), place)) }
+        unsafe { L::as_float(L::sub(L::all_int(ALL), place)) }
     }
 
     /// What one unit is.

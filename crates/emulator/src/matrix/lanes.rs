@@ -198,7 +198,7 @@ fn add_two_where_negative(mut x: __m512i, of: __m512) -> __m512i {
 /// A mask of the upper halves of lanes that the compiler does not know. (Of one that it knows it makes an instruction more.)
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
-fn upper_halves() -> __mmask32 {
+pub fn upper_halves() -> __mmask32 {
     let mut mask = 0xaaaa_aaaa;
     // SAFETY: it does nothing.
     unsafe { asm!("/* {0} */", inout(kreg) mask, options(pure, nomem, nostack, preserves_flags)) };
