@@ -7,7 +7,7 @@
 
 use std::arch::asm;
 use std::arch::x86_64::*;
-use std::mem::transmute_copy;
+use std::mem::{offset_of, transmute_copy};
 
 use super::chain::vectors::{ALL, LOWEST_OF_HALVES, PLACE, place, units};
 use super::held::Held;
@@ -119,30 +119,30 @@ unsafe fn add_by_avx512(left: *const u32, value: [__m512; 4], place: [__m512i; 2
     // SAFETY: it reads and writes what `add` does.
     unsafe {
         asm!(
-            "mov {i0:e}, [{a} + 192]",
+            "mov {i0:e}, [{a} + {counted}]",
             "vmovdqu64 zmm19, [{c} + 64]",
-            "vpbroadcastd zmm16, [{a} + 128]",
+            "vpbroadcastd zmm16, [{a} + {places}]",
             "vpaddw zmm16, zmm16, {p0}",
-            "vpbroadcastd zmm17, [{a} + 132]",
+            "vpbroadcastd zmm17, [{a} + {places} + 4]",
             "vpaddw zmm17, zmm17, {p1}",
             "vpandd zmm21, zmm19, {exponents}",
             "vpmaxsw zmm16, zmm16, zmm17",
             "vmovdqu64 zmm18, [{c}]",
-            "mov {i1:e}, [{a} + 196]",
+            "mov {i1:e}, [{a} + {counted} + 4]",
             "vmovdqu64 zmm26, [{n} + {i0} * 4]",
             "vmovdqu64 zmm27, [{n} + {i1} * 4]",
             "vpslld zmm22, zmm16, 16",
             "vpmovd2m {k0}, zmm18",
             "vpmovd2m {k1}, zmm19",
             "vmulps zmm28, {b00}, dword ptr [{a}]{{1to16}}",
-            "vmulps zmm31, {b11}, dword ptr [{a} + 68]{{1to16}}",
+            "vmulps zmm31, {b11}, dword ptr [{a} + {second} + 4]{{1to16}}",
             "vpandd zmm20, zmm18, {exponents}",
             "vmulps zmm29, {b10}, dword ptr [{a} + 4]{{1to16}}",
             "vpmaxsd zmm22, zmm22, zmm20",
             "vpmaxsw zmm23{{{upper}}}{{z}}, zmm16, zmm21",
             "vpsubd zmm24, {all}, zmm22",
             "vpsubd zmm25, {all}, zmm23",
-            "vmulps zmm30, {b01}, dword ptr [{a} + 64]{{1to16}}",
+            "vmulps zmm30, {b01}, dword ptr [{a} + {second}]{{1to16}}",
             // In units.
             "vmulps zmm20, zmm18, zmm24",
             "vmulps zmm21, zmm19, zmm25",
@@ -173,6 +173,8 @@ unsafe fn add_by_avx512(left: *const u32, value: [__m512; 4], place: [__m512i; 2
             "vfmadd213ps zmm21, zmm23, {zero}",
             "vmovups [{c} + 64], zmm21",
             "vmovups [{c}], zmm20",
+            second = const offset_of!(Left, value) + size_of::<[f32; SIZE]>(),
+            places = const offset_of!(Left, place), counted = const offset_of!(Left, counted),
             a = in(reg) left, n = in(reg) counts, c = in(reg) sums, i0 = out(reg) _, i1 = out(reg) _,
             b00 = in(zmm_reg) value[0], b01 = in(zmm_reg) value[1], b10 = in(zmm_reg) value[2], b11 = in(zmm_reg) value[3],
             p0 = in(zmm_reg) place[0], p1 = in(zmm_reg) place[1],
