@@ -98,9 +98,9 @@ fn done() -> usize {
 /// Words whose elements are ordinary numbers of all formats, so that each bit counts.
 fn numbers(random: &mut Random, count: usize) -> Vec<Row> {
     let mut word = |row: usize| match row {
-        C..SCALES => (random.next() as u32 & 0x807f_ffff) | 0x3f80_0000,
+        C..SCALES => (random.next() & 0x807f_ffff) | 0x3f80_0000,
         SCALES.. => 0x7f7f_7f7f,
-        _ => (random.next() as u32 & 0xbfbf_bfbf) | 0x2020_2020,
+        _ => (random.next() & 0xbfbf_bfbf) | 0x2020_2020,
     };
     (0..count).map(|row| Row(std::array::from_fn(|_| word(row)))).collect()
 }
@@ -150,7 +150,7 @@ fn a_row_that_no_operand_has_makes_no_difference() {
     let mut rows = numbers(&mut random, 82);
     let before = done();
     for _ in 0..5 {
-        rows[case.registers[0]] = Row(std::array::from_fn(|_| random.next() as u32));
+        rows[case.registers[0]] = Row(std::array::from_fn(|_| random.next()));
         case.wave(&rows, &repeated, &op);
     }
     assert_eq!(done() - before, 3);

@@ -25,7 +25,7 @@ fn elements<E: Element + Factor, const BITS: usize, const TURN: usize, const K: 
         for (row, words) in w.rows.iter_mut().enumerate().take(K * BITS / 64) {
             // At first all codes of eight bits, and many of sixteen.
             let all = |lane: usize| ((row * 64 + lane) as u32).wrapping_mul(0x0403_0201);
-            *words = Row(std::array::from_fn(|lane| if round == 0 { all(lane) } else { random.next() as u32 }));
+            *words = Row(std::array::from_fn(|lane| if round == 0 { all(lane) } else { random.next() }));
         }
         for flips in 0..4 {
             let inverted = [flips & 1, flips >> 1].map(|flip: u32| flip << (BITS - 1));
@@ -63,8 +63,8 @@ fn sums_by_vectors_are_those_of_lanes() {
         // Numbers of all sizes and denormals; infinities and NaNs now and then.
         let mut number = || match random.next() % 40 {
             0 => [f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 0.0][random.next() as usize % 4],
-            1..=9 => f32::from_bits(random.next() as u32 & 0x80ff_ffff),
-            _ if round % 2 == 0 => f32::from_bits(random.next() as u32 & 0x87ff_ffff | 0x3800_0000),
+            1..=9 => f32::from_bits(random.next() & 0x80ff_ffff),
+            _ if round % 2 == 0 => f32::from_bits(random.next() & 0x87ff_ffff | 0x3800_0000),
             _ => (random.next() % 64) as f32 - 32.0,
         };
         let mut matrix = || -> [[f32; SIZE]; K] { std::array::from_fn(|_| std::array::from_fn(|_| number())) };
