@@ -2,8 +2,10 @@
 //! elements of 16 and 8 bits that they take.
 
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
 use super::lanes::{Job, Lanes};
+use super::types::{self, Element};
 use super::wmma::{SIZE, Sums};
 use crate::fp::dot::Factor;
 use crate::registers::Row;
@@ -33,8 +35,8 @@ impl Steps<'_> {
     #[inline(always)]
     unsafe fn rows<L: Lanes, const ROWS: usize>(self) {
         for column in (0..SIZE).step_by(L::N) {
-            for rows in self.sums.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
-                let (first, sums) = (ROWS * rows.0, rows.1);
+            for (part, sums) in self.sums.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
+                let first = ROWS * part;
                 // SAFETY: as the caller says; a row has `SIZE` columns.
                 unsafe {
                     let mut local = [L::all(0.0); ROWS];
@@ -62,7 +64,7 @@ pub struct Take<'a, E, const TURN: usize> {
     /// Bits that are inverted in codes of even and of odd elements.
     pub inverted: [u32; 2],
     /// By k.
-    pub out: &'a mut [std::mem::MaybeUninit<[f32; SIZE]>],
+    pub out: &'a mut [MaybeUninit<[f32; SIZE]>],
     pub element: PhantomData<E>,
 }
 
@@ -99,11 +101,10 @@ impl<E: Factor, const TURN: usize> Job for Take<'_, E, TURN> {
 unsafe fn widened<L: Lanes, E: Factor>(words: L::Int, at: u32) -> L::Float {
     // SAFETY: as the caller says.
     unsafe {
-        if E::BITS == 16 && E::EXPONENT == 8 {
-            return L::as_float(L::and(L::up(words, 16 - at), L::all_int(!0xffff)));
-        }
-        if E::BITS == 16 {
-            return L::singles_of_halves(L::down(words, at));
+        match (E::BITS, E::EXPONENT) {
+            (16, 8) => return types::Bf16::widened::<L>(words, at),
+            (16, _) => return types::F16::widened::<L>(words, at),
+            _ => {}
         }
         // An f32 has the same fields, but for the bias.
         let rebias = L::all(f32::from_bits(((254 - E::BIAS) as u32) << 23));
