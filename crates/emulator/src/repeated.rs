@@ -4,9 +4,9 @@
 //! waves come to a matrix instruction one after the other, each with what the one before had. So what an instruction was given
 //! and what it has made are kept; the next wave that has the same takes the results.
 //!
-//! To keep it takes a tenth of what a long instruction does. So an instruction is looked at before: it counts as one that is
-//! repeated if the first register of each operand is what it was the last time. If it is not so, or its results have
-//! been of no use for a while, it is left alone for some hundred times.
+//! To keep results takes a tenth of the time of a long instruction. So the device first looks whether waves repeat an
+//! instruction: whether the first register of each operand is what it was one of the last two times. If it is not, or if kept
+//! results have been of no use for a while, the device leaves the instruction alone for some hundred times.
 
 use std::cell::{Cell, RefCell};
 use std::ops::Range;
@@ -35,7 +35,7 @@ static BYTES: AtomicUsize = AtomicUsize::new(0);
 #[cfg(test)]
 thread_local! {
     /// How often this thread has had results in place.
-    pub(crate) static DONE: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    pub(crate) static DONE: Cell<usize> = const { Cell::new(0) };
 }
 
 /// What a workgroup's waves have done.
@@ -97,7 +97,7 @@ struct Site {
 struct Room(usize);
 
 impl Room {
-    /// If there are so many.
+    /// Counts bytes; none if the process would keep more than [`MOST_BYTES`] then.
     fn of(bytes: usize) -> Option<Room> {
         let more = |kept: usize| kept.checked_add(bytes).filter(|&kept| kept <= MOST_BYTES);
         BYTES.fetch_update(Relaxed, Relaxed, more).ok().map(|_| Room(bytes))
@@ -121,7 +121,7 @@ enum State {
 }
 
 impl Repeated {
-    /// Of a workgroup of so many waves.
+    /// For a workgroup that has this number of waves.
     pub fn of(waves: usize) -> Repeated {
         Repeated { are_several: waves > 1, ..Repeated::default() }
     }
@@ -244,7 +244,7 @@ impl Site {
         self.what.is_some_and(|what| what.is(op))
     }
 
-    /// When it was given the same: so many results are kept.
+    /// Which of [`Site::times`] has the same operands, and this number of results behind them.
     fn time(
         &self,
         op: &Op,

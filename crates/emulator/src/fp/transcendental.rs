@@ -53,8 +53,8 @@ pub fn exp2(x: f64) -> f64 {
 }
 
 /// `2^x` of f32, what would be a denormal as zero: the same numbers as [`exp2`]'s, with f64 for the series alone. NaNs are quieted.
-/// `FUSED`: the processor multiplies and adds at once; of every f32 the result is the same. (Three loops, each of which vectors
-/// do as a whole.)
+/// `FUSED`: the processor multiplies and adds in one instruction; the result is the same for every f32. The compiler makes vectors
+/// of each of the three loops.
 #[inline(always)]
 pub fn exp2_of_singles<const FUSED: bool, const N: usize>(x: &[u32; N], out: &mut [u32; N]) {
     let x = *x;

@@ -110,10 +110,11 @@ fn a_wave_that_has_the_same_takes_the_results_and_one_that_has_not_does_not() {
     let alone = Rc::new(Repeated::of(1));
     for case in &CASES {
         let mut random = Random(0x1234_5678_9abc_def1);
-        for dst in [C as u16, ELSEWHERE] {
+        for dst in [A as u16, C as u16, ELSEWHERE] {
             let (op, rows) = (case.op(dst), numbers(&mut random, 82));
             for changed in case.operands() {
-                // It is looked at, found to be repeated, and kept; then come waves one of which differs in a bit.
+                // The device looks at the first wave's instruction, and keeps the second one's; some of the waves behind them
+                // have an operand that differs in one bit.
                 let repeated = Rc::new(Repeated::of(4));
                 let mut other = rows.clone();
                 let lane = (random.next() % case.lanes) as usize;

@@ -11,6 +11,9 @@ use crate::native::native_on;
 use crate::op::{Kind, Op, OpFlags};
 use crate::registers::Row;
 use crate::valu;
+use crate::wave::Wave;
+
+use std::ops::Range;
 
 /// Zeros, denormals, the least normal numbers, ones, the largest numbers, infinities and NaNs that signal or do not.
 const NUMBERS: [u32; 14] = [
@@ -29,6 +32,18 @@ const NUMBERS: [u32; 14] = [
     0x7f80_0001,
     0x7fc1_2345,
 ];
+
+/// Native code for one wave and the interpreter for the other, both alike before, leave the same in rows.
+fn assert_same(waves: &mut [Wave; 2], [native, ops]: [&[Op]; 2], rows: Range<u16>, what: &str) {
+    let [ours, theirs] = waves;
+    run(ours, native);
+    run(theirs, ops);
+    assert_eq!(ours.finished, 1, "{what}");
+    for row in rows {
+        let lane = (0..64).find(|&lane| ours.row(row).0[lane] != theirs.row(row).0[lane]);
+        assert_eq!(lane, None, "{what} v{row}");
+    }
+}
 
 #[test]
 fn products_with_powers_of_two_are_rounded_once() {
@@ -65,14 +80,7 @@ fn products_with_powers_of_two_are_rounded_once() {
                 (1..4).zip(&numbers).for_each(|(row, held)| *w.row_mut(row) = *held);
                 (4..7).zip(&powers).for_each(|(row, held)| *w.row_mut(row) = *held);
             }
-            let [ours, theirs] = &mut waves;
-            run(ours, &native.ops);
-            run(theirs, &ops);
-            assert_eq!(ours.finished, 1, "{machine:?} mode {mode:#x}");
-            for row in 4..7 {
-                let lane = (0..64).find(|&lane| ours.row(row).0[lane] != theirs.row(row).0[lane]);
-                assert_eq!(lane, None, "{machine:?} mode {mode:#x} seed {seed} v{row}");
-            }
+            assert_same(&mut waves, [&native.ops, &ops], 4..7, &format!("{machine:?} mode {mode:#x} seed {seed}"));
         }
     }
 }
@@ -111,15 +119,7 @@ fn powers_of_two_are_the_interpreters() {
                 w.generation = Generation::Gfx90a;
                 (1..11).zip(&numbers).for_each(|(row, held)| *w.row_mut(row) = *held);
             }
-            let [ours, theirs] = &mut waves;
-            run(ours, &native.ops);
-            run(theirs, &ops);
-            assert_eq!(ours.finished, 1, "{machine:?} mode {mode:#x}");
-            for row in 20..30 {
-                let lane = (0..64).find(|&lane| ours.row(row).0[lane] != theirs.row(row).0[lane]);
-                let of = lane.map(|lane| (lane, ours.row(row - 19).0[lane]));
-                assert_eq!(of, None, "{machine:?} mode {mode:#x} seed {seed} v{row}: lane and exponent");
-            }
+            assert_same(&mut waves, [&native.ops, &ops], 20..30, &format!("{machine:?} mode {mode:#x} seed {seed}"));
         }
     }
 }
