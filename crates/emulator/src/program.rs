@@ -8,6 +8,8 @@ mod follow;
 mod halts;
 #[cfg(target_arch = "x86_64")]
 mod kernel;
+#[cfg(target_arch = "x86_64")]
+mod laps;
 mod look;
 mod pairs;
 mod tier;

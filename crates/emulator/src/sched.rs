@@ -271,7 +271,7 @@ impl Worker<'_> {
                 // Rounds go on from barrier to barrier until the worker has to ask whether the launch is to go on.
                 let far = before.saturating_add(BETWEEN_QUESTIONS).min(limit - FAR);
                 loop {
-                    let round = group.advance_by_two(self.program)?;
+                    let round = group.advance_by_two(self.program, far)?;
                     passed = round != Round::Apart;
                     if round != (Round::Passed { private: true }) || group.instructions >= far {
                         break;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `begin` | how it begins |
 //! | `advance` | its waves go on |
+//! | `rounds` | they run the same pairs of blocks from barrier to barrier |
 //! | `meet` | they wait for one another, and pass |
 //! | `keep` | it as it was |
 //! | `tell` | what it tells |
@@ -12,6 +13,8 @@ mod advance;
 mod begin;
 mod keep;
 mod meet;
+#[cfg(target_arch = "x86_64")]
+mod rounds;
 mod tell;
 
 use std::rc::Rc;

@@ -37,6 +37,14 @@ impl Barriers {
         !self.pauses.get() && self.own.pass(&view.own)
     }
 
+    /// Whether no wave has signalled the workgroup's barrier, or has still to pass it, and all are its members. A round in which
+    /// all signal it, wait and pass leaves it so.
+    pub fn is_even(&self) -> bool {
+        let rounds = self.own.rounds.get();
+        let are_members = self.own.members.get() as usize == self.waves.len() && self.own.signals.get() == 0;
+        are_members && self.waves.iter().all(|view| view.own.get() == rounds)
+    }
+
     /// Whether a wave that waits for the workgroup's barrier, having signalled it, would pass.
     #[inline(always)]
     pub fn would_pass_own(&self, wave: u32) -> bool {

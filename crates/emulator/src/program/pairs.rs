@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use luthier_isa::op::Op as IsaOp;
 
-use super::{Cursor, Program, Stop, Tier, UNKNOWN, execute};
+#[cfg(target_arch = "x86_64")]
+use super::laps::Known;
+use super::{Cursor, Entry, Program, Stop, Tier, UNKNOWN, execute};
 use crate::code::Block;
 use crate::mode::Mode;
 #[cfg(target_arch = "x86_64")]
@@ -23,6 +25,9 @@ pub(super) enum Following {
 
 pub(super) struct Pair {
     pub ways: Ways,
+    /// What is known of it as one of a workgroup's rounds.
+    #[cfg(target_arch = "x86_64")]
+    pub lap: Known,
     /// Micro-ops of the block, which keeps what they point at, together with those that follow.
     pub ops: Arc<[Op]>,
 }
@@ -102,6 +107,15 @@ fn execute_sole(w: &mut Wave, ops: &[Op]) -> (Flow, u16) {
     execute(w, ops)
 }
 
+impl Entry {
+    /// Whether so many waves may run the pair that begins here, before the worker looks at it again.
+    #[inline(always)]
+    pub(super) fn may_run(&self, waves: usize) -> bool {
+        let (before, after) = (self.count, self.count + waves as u64);
+        self.tier == Tier::Native && after < self.hot && before / BETWEEN_LOOKS == after / BETWEEN_LOOKS
+    }
+}
+
 impl Program {
     /// What is known at first of what follows a block.
     pub(super) fn unjoined(&self) -> Following {
@@ -138,7 +152,7 @@ impl Program {
             if let Some(joined) = joined.filter(|joined| !joined.native.is_given_up()) {
                 let ways = Ways { over, through, longest: after.length };
                 let ops = Arc::clone(&joined.native.ops);
-                self.blocks[at as usize].following = Following::Joined(Pair { ways, ops });
+                self.blocks[at as usize].following = Following::Joined(Pair { ways, lap: Known::Nothing, ops });
             }
         }
         #[cfg(not(target_arch = "x86_64"))]
@@ -164,10 +178,7 @@ impl Program {
         let Cursor::Block(at) = cursor else { return None };
         let entry = &self.blocks[at as usize];
         let Following::Joined(pair) = &entry.following else { return None };
-        let (before, after) = (entry.count, entry.count + waves as u64);
-        let is_usual =
-            entry.tier == Tier::Native && after < entry.hot && before / BETWEEN_LOOKS == after / BETWEEN_LOOKS;
-        if !is_usual || self.has_halts {
+        if self.has_halts || !entry.may_run(waves) {
             return None;
         }
         let end = |at: u32, before: u64| {
@@ -203,6 +214,16 @@ impl Program {
         }
         let ways = pair.ways;
         self.end_of_pair(this.at, ways, w, cursor, flow, stopped)
+    }
+
+    /// The same for the pair that begins with a block, whose code has been executed and has ended as `flow` says.
+    #[cold]
+    pub fn end_pair(&mut self, first: u32, w: &mut Wave, cursor: &mut Cursor, flow: Flow) -> (Stop, u64) {
+        let Following::Joined(Pair { ways, ops, .. }) = &self.blocks[first as usize].following else {
+            return (Stop::Quantum, 0);
+        };
+        let stopped = w.stopped.take().unwrap_or_else(|| ops.first().map_or(0, |op| op.inst));
+        self.end_of_pair(first, *ways, w, cursor, flow, stopped)
     }
 
     /// The same where it ends otherwise.
@@ -250,9 +271,15 @@ impl Program {
 
     /// No wave runs the pair any more: executions that ended at a barrier are counted.
     #[inline(always)]
-    pub fn count(&mut self, Together { at, counts: [over, through], .. }: &Together) {
-        let Following::Joined(Pair { ways, .. }) = self.blocks[*at as usize].following else { return };
-        for (at, count) in [(*at, over + through), (ways.over, *over), (ways.through, *through)] {
+    pub fn count(&mut self, Together { at, counts, .. }: &Together) {
+        self.count_ways(*at, *counts);
+    }
+
+    /// Counts executions of the pair that begins with a block, over and through the one behind it.
+    #[inline(always)]
+    pub fn count_ways(&mut self, first: u32, [over, through]: [u64; 2]) {
+        let Following::Joined(Pair { ways, .. }) = self.blocks[first as usize].following else { return };
+        for (at, count) in [(first, over + through), (ways.over, over), (ways.through, through)] {
             self.blocks[at as usize].count += count;
         }
     }

@@ -1,5 +1,7 @@
 //! Waves go on: one of them for a while, or all by a block or two; and what becomes of each that stops.
 
+#[cfg(target_arch = "x86_64")]
+use super::rounds::Rounds;
 use super::{Pace, Round, State, Workgroup};
 use crate::error::{Fault, FaultKind};
 use crate::op::Flow;
@@ -28,6 +30,62 @@ impl Workgroup {
         let ready = self.waves.get_mut(number).filter(|r| r.state == State::Ready);
         let Some(running) = ready else { return Ok(Pace::Waits) };
         let (stop, done) = program.run_within(&mut running.wave, &mut running.cursor, budget, most);
+        self.came(program, number, stop, done)
+    }
+
+    /// Lets each wave that can go on do the block that it is before and the one behind it. Where that has brought all of them
+    /// to the workgroup's barrier, they pass it. Rounds in which all waves do the same may follow, until the workgroup has done `far`
+    /// instructions.
+    pub fn advance_by_two(&mut self, program: &mut Program, far: u64) -> Result<Round, Trouble> {
+        #[cfg(target_arch = "x86_64")]
+        let (from, all_wait) = match self.rounds(program, far)? {
+            Rounds::Passed { private } => return Ok(Round::Passed { private }),
+            Rounds::Open(from, all_wait) => (from, all_wait),
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        let (from, all_wait, _) = (0, true, far);
+        let first = self.waves[from..].iter().find(|running| running.state == State::Ready);
+        let mut pair = first.and_then(|running| program.pair(running.cursor, self.waves.len(), &running.wave));
+        let found = self.rest_by_two(program, pair.as_mut(), from);
+        if let Some(pair) = &pair {
+            program.count(pair);
+        }
+        Ok(if found? && all_wait { self.pass_together(program) } else { Round::Apart })
+    }
+
+    /// The same for the waves from one on: whether all of them wait then.
+    fn rest_by_two(
+        &mut self,
+        program: &mut Program,
+        mut pair: Option<&mut Together>,
+        from: usize,
+    ) -> Result<bool, Trouble> {
+        let mut all_wait = true;
+        for number in from..self.waves.len() {
+            let running = &mut self.waves[number];
+            if running.state != State::Ready {
+                continue;
+            }
+            let stands = |pair: &&mut Together| matches!(running.cursor, Cursor::Block(at) if at == pair.at);
+            let pace = match pair.as_deref_mut().filter(stands) {
+                Some(pair) => {
+                    let (stop, done) = program.run_pair(pair, &mut running.wave, &mut running.cursor);
+                    self.came(program, number, stop, done)?
+                }
+                None => {
+                    let slice = program.length(running.cursor) + 1;
+                    self.advance_within(program, number, slice, u64::MAX)?
+                }
+            };
+            all_wait &= pace == Pace::Waits;
+        }
+        Ok(all_wait)
+    }
+
+    /// A wave has done so many instructions, and stopped.
+    #[inline(always)]
+    pub(super) fn came(&mut self, program: &Program, number: usize, stop: Stop, done: u64) -> Result<Pace, Trouble> {
+        let running = &mut self.waves[number];
         running.instructions += done;
         self.instructions += done;
         // The usual ones first.
@@ -39,51 +97,6 @@ impl Workgroup {
             }
             stop => self.stopped(program, number, stop),
         }
-    }
-
-    /// Lets each wave that can go on do the block that it is before and the one behind it. Where that has brought all of them
-    /// to the workgroup's barrier, they pass it.
-    pub fn advance_by_two(&mut self, program: &mut Program) -> Result<Round, Trouble> {
-        let (mut all_wait, mut trouble) = (true, Ok(()));
-        let first = self.waves.iter().find(|running| running.state == State::Ready);
-        let mut pair = first.and_then(|running| program.pair(running.cursor, self.waves.len(), &running.wave));
-        for number in 0..self.waves.len() {
-            let running = &mut self.waves[number];
-            if running.state != State::Ready {
-                continue;
-            }
-            let stands = |pair: &&mut Together| matches!(running.cursor, Cursor::Block(at) if at == pair.at);
-            let Some(pair) = pair.as_mut().filter(stands) else {
-                let slice = program.length(running.cursor) + 1;
-                match self.advance_within(program, number, slice, u64::MAX) {
-                    Ok(pace) => all_wait &= pace == Pace::Waits,
-                    Err(found) => {
-                        trouble = Err(found);
-                        break;
-                    }
-                }
-                continue;
-            };
-            let (stop, done) = program.run_pair(pair, &mut running.wave, &mut running.cursor);
-            running.instructions += done;
-            self.instructions += done;
-            match stop {
-                Stop::Barrier => running.state = State::AtBarrier,
-                Stop::Quantum => all_wait = false,
-                stop => match self.stopped(program, number, stop) {
-                    Ok(pace) => all_wait &= pace == Pace::Waits,
-                    Err(found) => {
-                        trouble = Err(found);
-                        break;
-                    }
-                },
-            }
-        }
-        if let Some(pair) = &pair {
-            program.count(pair);
-        }
-        trouble?;
-        Ok(if all_wait { self.pass_together(program) } else { Round::Apart })
     }
 
     /// What becomes of a wave that has stopped.

@@ -70,7 +70,13 @@ DEVICE static inline void sync() {
 
 /// HIP C++ behind a small prelude, at an optimisation level (`-O0`).
 pub fn hip(source: &str, level: &str) -> CodeObject {
-    let options = ["-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", "--offload-arch=gfx90a"];
+    hip_for("gfx90a", source, level)
+}
+
+/// The same for another processor.
+pub fn hip_for(processor: &str, source: &str, level: &str) -> CodeObject {
+    let processor = format!("--offload-arch={processor}");
+    let options = ["-x", "hip", "--cuda-device-only", "-nogpuinc", "-nogpulib", &processor];
     let more = ["--no-gpu-bundle-output", "-ffp-contract=off", level];
     clang(&format!("{PRELUDE}{source}"), &[&options[..], &more[..]].concat())
 }
