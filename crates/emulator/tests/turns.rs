@@ -4,7 +4,7 @@
 mod support;
 
 use luthier_emulator::{DeviceConfig, EmuError, LaunchReport, Strict};
-use support::{Loaded, hip, load_with};
+use support::{Loaded, hip_for, load_with};
 
 /// Groups of a launch that makes blocks hot, on one thread.
 const MANY: u32 = 600;
@@ -20,6 +20,19 @@ KERNEL tree(const u32 *in, u32 *out) {
         sync();
     }
     if (lane == 0) out[group_x] = sums[0];
+}
+// Half of the waves round otherwise than the first ones.
+KERNEL rounding(const u32 *in, u32 *out) {
+    SHARED static f32 sums[2][256];
+    u32 lane = local_x, wave = __builtin_amdgcn_readfirstlane(lane / 64);
+    sums[0][lane] = sums[1][lane] = in[group_x * 256 + lane] * 0.1f;
+    __builtin_amdgcn_s_setreg(0x801, wave < 2 ? 0 : wave - 1);
+    sync();
+    for (u32 k = 0; k < 8; k++) {
+        if (lane % 64 < 33 + k) sums[1 - k % 2][lane] = sums[k % 2][lane] + sums[k % 2][(lane + 17) % 256] * 0.3f;
+        sync();
+    }
+    out[group_x * 256 + lane] = __builtin_bit_cast(u32, sums[0][lane]);
 }
 // Waves end one after the other, and the others go on to meet.
 KERNEL fewer(const u32 *in, u32 *out) {
@@ -62,16 +75,45 @@ KERNEL beyond(const u32 *in, u32 *out, u64 last) {
     }
     out[group_x * 256 + lane] = sum;
 }
+// The same between two barriers.
+KERNEL between(const u32 *in, u32 *out, u64 last) {
+    SHARED static u32 sums[256];
+    u32 lane = local_x;
+    sums[lane] = lane;
+    sync();
+    for (u32 k = 0; k < 8; k++) {
+        if (lane % 64 < 3 + k) {
+            u64 at = k == 5 && lane == 66 && group_x >= last ? 1ul << 40 : group_x * 256 + lane;
+            sums[lane] += in[at];
+        }
+        sync();
+    }
+    out[group_x * 256 + lane] = sums[lane];
+}
 KERNEL endless(u32 *data, u32 *out) {
     u32 lane = local_x;
     for (u32 k = 0;; k++) {
         if (lane < (k & 63)) data[group_x * 256 + lane] += k;
         sync();
     }
+}
+// The same, but nothing that others see comes between two barriers.
+KERNEL circling(u32 *data, u32 *out) {
+    SHARED static u32 sums[256];
+    u32 lane = local_x;
+    sums[lane] = 0;
+    sync();
+    for (u32 k = 0;; k++) {
+        if (lane < (k & 63)) sums[lane] += k;
+        sync();
+    }
 }";
 
-fn loaded(threads: usize, watchdog: u64) -> Loaded {
-    load_with(&hip(SOURCE, "-O2"), DeviceConfig { threads, watchdog, ..DeviceConfig::default() })
+/// Waves of 64 lanes, of 32, and those that signal before they wait.
+const PROCESSORS: [&str; 3] = ["gfx90a", "gfx1100", "gfx1201"];
+
+fn loaded(processor: &str, threads: usize, watchdog: u64) -> Loaded {
+    load_with(&hip_for(processor, SOURCE, "-O2"), DeviceConfig { threads, watchdog, ..DeviceConfig::default() })
 }
 
 /// What a launch leaves, and what it has retired.
@@ -84,17 +126,18 @@ fn run(loaded: &Loaded, kernel: &str, groups: u32, strict: Strict) -> (Vec<u32>,
 
 #[test]
 fn what_is_hot_computes_and_counts_what_the_interpreter_does() {
-    for threads in [1, 3] {
-        let loaded = loaded(threads, 100_000_000_000);
-        for kernel in ["tree", "fewer", "apart", "beside"] {
+    for (processor, threads) in PROCESSORS.into_iter().flat_map(|processor| [(processor, 1), (processor, 3)]) {
+        let loaded = loaded(processor, threads, 100_000_000_000);
+        for kernel in ["tree", "rounding", "fewer", "apart", "beside"] {
             // Strict mode has races to tell of, which change nothing.
             let (want, judged) = run(&loaded, kernel, MANY, Strict::On);
             for round in 0..3 {
+                let at = format!("{kernel}, {processor}, round {round}, {threads} threads");
                 let (got, report) = run(&loaded, kernel, MANY, Strict::Off);
-                assert!(got == want, "{kernel}, round {round}, {threads} threads");
-                assert_eq!(report.histogram, judged.histogram, "{kernel}, round {round}, {threads} threads");
-                assert_eq!(report.instructions, judged.instructions, "{kernel}, round {round}, {threads} threads");
-                assert_eq!(report.waves, u64::from(MANY) * 4);
+                assert!(got == want, "{at}");
+                assert_eq!(report.histogram, judged.histogram, "{at}");
+                assert_eq!(report.instructions, judged.instructions, "{at}");
+                assert_eq!(report.waves, judged.waves, "{at}");
             }
         }
     }
@@ -102,30 +145,38 @@ fn what_is_hot_computes_and_counts_what_the_interpreter_does() {
 
 #[test]
 fn a_fault_behind_a_branch_is_told_as_before() {
-    let loaded = loaded(1, 100_000_000_000);
-    let words = vec![7; 256 * MANY as usize];
-    let (data, out) = (loaded.buffer(&words), loaded.buffer(&words));
-    let launch = |groups: u32, last: u32| {
-        let args = [data, out, u64::from(last)];
-        loaded.launch("beyond", [groups * 256, 1, 1], [256, 1, 1], &args, Strict::Off)
-    };
-    let told = |error: EmuError| error.to_string();
-    let cold = told(launch(2, 1).expect_err("a lane is beyond"));
-    assert!(cold.contains("load_dword"), "{cold}");
-    launch(MANY, MANY).expect("it runs");
-    assert_eq!(told(launch(2, 1).expect_err("a lane is beyond")), cold);
+    for (processor, kernel) in
+        PROCESSORS.into_iter().flat_map(|processor| [(processor, "beyond"), (processor, "between")])
+    {
+        let loaded = loaded(processor, 1, 100_000_000_000);
+        let words = vec![7; 256 * MANY as usize];
+        let (data, out) = (loaded.buffer(&words), loaded.buffer(&words));
+        let launch = |groups: u32, last: u32| {
+            let args = [data, out, u64::from(last)];
+            loaded.launch(kernel, [groups * 256, 1, 1], [256, 1, 1], &args, Strict::Off)
+        };
+        let told = |error: EmuError| error.to_string();
+        let cold = told(launch(2, 1).expect_err("a lane is beyond"));
+        assert!(cold.contains("global_load"), "{cold}");
+        launch(MANY, MANY).expect("it runs");
+        assert_eq!(told(launch(2, 1).expect_err("a lane is beyond")), cold, "{kernel}, {processor}");
+        assert_eq!(told(launch(MANY, 1).expect_err("a lane is beyond")), cold, "{kernel}, {processor}");
+    }
 }
 
 #[test]
 fn a_limit_is_met_where_it_was() {
-    for limit in [1_000, 100_000, 1_000_003] {
-        let told = |warm: bool| {
-            let loaded = loaded(1, limit);
-            let (data, out) = (loaded.buffer(&[0; 512]), loaded.buffer(&[0; 512]));
-            let launch = || loaded.launch("endless", [512, 1, 1], [256, 1, 1], &[data, out], Strict::Off);
-            let first = launch().expect_err("it has no end").to_string();
-            if warm { launch().expect_err("it has no end").to_string() } else { first }
-        };
-        assert_eq!(told(true), told(false), "{limit}");
+    let cases = PROCESSORS.into_iter().flat_map(|processor| [(processor, "endless"), (processor, "circling")]);
+    for (processor, kernel) in cases {
+        for limit in [1_000, 100_000, 1_000_003] {
+            let told = |warm: bool| {
+                let loaded = loaded(processor, 1, limit);
+                let (data, out) = (loaded.buffer(&[0; 512]), loaded.buffer(&[0; 512]));
+                let launch = || loaded.launch(kernel, [512, 1, 1], [256, 1, 1], &[data, out], Strict::Off);
+                let first = launch().expect_err("it has no end").to_string();
+                if warm { launch().expect_err("it has no end").to_string() } else { first }
+            };
+            assert_eq!(told(true), told(false), "{kernel}, {processor}, {limit}");
+        }
     }
 }
