@@ -52,6 +52,10 @@ impl ValuOp {
     pub const fn up_to_avx2<K: Semantics>() -> ValuOp {
         ValuOp::with(Variants::up_to_avx2::<K>())
     }
+    /// One variant: for operations that share a function, which knows by itself what processor it is on.
+    pub const fn shared<K: Semantics>() -> ValuOp {
+        ValuOp::with(Variants::scalar::<K>())
+    }
     const fn with(variants: Variants) -> ValuOp {
         ValuOp {
             variants,

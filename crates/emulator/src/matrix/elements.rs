@@ -18,10 +18,8 @@ pub trait Chained {
 }
 
 pub struct F32;
+/// Four bytes a lane.
 pub struct I8;
-/// Eight and sixteen bytes a lane.
-pub struct I8Double;
-pub struct I8Quad;
 
 impl Chained for F32 {
     type Sum = f32;
@@ -48,35 +46,26 @@ impl Chained for F32 {
     }
 }
 
-/// Bytes, four in a register.
-macro_rules! bytes {
-    ($name:ident, $per_lane:literal) => {
-        impl Chained for $name {
-            type Sum = i32;
-            type Side = [[i32; 64]; $per_lane];
-            const NOTHING: Self::Side = [[0; 64]; $per_lane];
-            #[inline(always)]
-            fn load(rows: &[Row], e: usize, out: &mut [i32; 64]) {
-                for i in 0..64 {
-                    out[i] = i32::from((rows[e / 4].0[i] >> (8 * (e % 4))) as i8);
-                }
-            }
-            #[inline(always)]
-            fn from_bits(bits: u32) -> i32 {
-                bits as i32
-            }
-            #[inline(always)]
-            fn to_bits(sum: i32) -> u32 {
-                sum as u32
-            }
-            #[inline(always)]
-            fn multiply_add(a: i32, b: i32, sum: i32) -> i32 {
-                sum.wrapping_add(a.wrapping_mul(b))
-            }
+impl Chained for I8 {
+    type Sum = i32;
+    type Side = [[i32; 64]; 4];
+    const NOTHING: Self::Side = [[0; 64]; 4];
+    #[inline(always)]
+    fn load(rows: &[Row], e: usize, out: &mut [i32; 64]) {
+        for i in 0..64 {
+            out[i] = i32::from((rows[0].0[i] >> (8 * e)) as i8);
         }
-    };
+    }
+    #[inline(always)]
+    fn from_bits(bits: u32) -> i32 {
+        bits as i32
+    }
+    #[inline(always)]
+    fn to_bits(sum: i32) -> u32 {
+        sum as u32
+    }
+    #[inline(always)]
+    fn multiply_add(a: i32, b: i32, sum: i32) -> i32 {
+        sum.wrapping_add(a.wrapping_mul(b))
+    }
 }
-
-bytes!(I8, 4);
-bytes!(I8Double, 8);
-bytes!(I8Quad, 16);

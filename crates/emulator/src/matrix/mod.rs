@@ -30,6 +30,7 @@ use luthier_isa::op::Op as IsaOp;
 
 mod accumulate;
 mod aligned;
+mod bytes;
 mod chain;
 mod codes;
 mod dense;
@@ -37,6 +38,8 @@ mod double;
 mod elements;
 mod exact;
 mod fields;
+#[cfg(target_arch = "x86_64")]
+mod fours;
 #[cfg(target_arch = "x86_64")]
 mod group;
 #[cfg(target_arch = "x86_64")]
@@ -74,9 +77,10 @@ mod wmma1250;
 mod words;
 
 use accumulate::{Mfma, Mfma4};
+use bytes::Bytes;
 use dense::Dense;
 use double::{Double4, Double16};
-use elements::{F32, I8, I8Double, I8Quad};
+use elements::{F32, I8};
 use scaled::Mixed;
 use sparse::{Local, Pieces, Sparse, Spread};
 use sum::{Aligned, Integers, Pairs, TwoSums};
@@ -107,17 +111,17 @@ pub fn lookup(op: IsaOp, generation: Generation) -> Option<ValuOp> {
         IsaOp::VMfmaF32_16x16x1f32 => ValuOp::of::<Mfma<F32, 16, 4>>(),
         IsaOp::VMfmaF32_16x16x4f32 => ValuOp::of::<Mfma<F32, 16, 1>>(),
         IsaOp::VMfmaF32_4x4x1f32 => ValuOp::of::<Mfma4<F32>>(),
-        IsaOp::VMfmaI32_32x32x4i8 => ValuOp::of::<Mfma<I8, 32, 2>>(),
-        IsaOp::VMfmaI32_32x32x8i8 => ValuOp::of::<Mfma<I8, 32, 1>>(),
-        IsaOp::VMfmaI32_16x16x4i8 => ValuOp::of::<Mfma<I8, 16, 4>>(),
-        IsaOp::VMfmaI32_16x16x16i8 => ValuOp::of::<Mfma<I8, 16, 1>>(),
+        IsaOp::VMfmaI32_32x32x4i8 => ValuOp::shared::<Bytes<32, 2, 1>>(),
+        IsaOp::VMfmaI32_32x32x8i8 => ValuOp::shared::<Bytes<32, 1, 1>>(),
+        IsaOp::VMfmaI32_16x16x4i8 => ValuOp::shared::<Bytes<16, 4, 1>>(),
+        IsaOp::VMfmaI32_16x16x16i8 => ValuOp::shared::<Bytes<16, 1, 1>>(),
         IsaOp::VMfmaI32_4x4x4i8 => ValuOp::of::<Mfma4<I8>>(),
         IsaOp::VMfmaF64_16x16x4f64 => ValuOp::of::<Double16>(),
         IsaOp::VMfmaF64_4x4x4f64 => ValuOp::of::<Double4>(),
-        IsaOp::VMfmaI32_32x32x16I8 => ValuOp::of::<Mfma<I8Double, 32, 1>>(),
-        IsaOp::VMfmaI32_16x16x32I8 => ValuOp::of::<Mfma<I8Double, 16, 1>>(),
-        IsaOp::VMfmaI32_32x32x32I8 => ValuOp::of::<Mfma<I8Quad, 32, 1>>(),
-        IsaOp::VMfmaI32_16x16x64I8 => ValuOp::of::<Mfma<I8Quad, 16, 1>>(),
+        IsaOp::VMfmaI32_32x32x16I8 => ValuOp::shared::<Bytes<32, 1, 2>>(),
+        IsaOp::VMfmaI32_16x16x32I8 => ValuOp::shared::<Bytes<16, 1, 2>>(),
+        IsaOp::VMfmaI32_32x32x32I8 => ValuOp::shared::<Bytes<32, 1, 4>>(),
+        IsaOp::VMfmaI32_16x16x64I8 => ValuOp::shared::<Bytes<16, 1, 4>>(),
         _ => {
             let cdna3 = if generation == Generation::Gfx940 { halves_of_cdna3(op) } else { None };
             let found = cdna3.or_else(|| halves(op)).or_else(|| bytes(op)).or_else(|| sparse_operations(op));
@@ -249,6 +253,8 @@ fn named(name: &str) -> ValuOp {
 mod tests;
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests_aligned;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests_bytes;
 #[cfg(test)]
 mod tests_exact;
 #[cfg(test)]
