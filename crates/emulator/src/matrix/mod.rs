@@ -45,6 +45,8 @@ mod group;
 #[cfg(target_arch = "x86_64")]
 mod halves;
 mod held;
+#[cfg(target_arch = "x86_64")]
+mod integer_sums;
 mod integers;
 #[cfg(target_arch = "x86_64")]
 mod lanes;

@@ -162,6 +162,11 @@ fn one(name: &str, (a, b, result): (Format, Format, Format), rdna3: bool, lanes:
 /// The result may lie where C, A or B is, or where some of their registers are.
 #[test]
 fn the_result_may_lie_where_sources_are() {
+    lie_where_sources_are("v_wmma_f32_16x16x16_f16");
+    lie_where_sources_are("v_wmma_i32_16x16x16_iu8");
+}
+
+fn lie_where_sources_are(name: &str) {
     for (lanes, to) in [32, 64].into_iter().flat_map(|lanes| (2..45).map(move |to| (lanes, to))) {
         let mut codes = Codes::new(5 + u64::from(lanes) + to);
         let mut wave = Wave::new();
@@ -177,16 +182,16 @@ fn the_result_may_lie_where_sources_are() {
             (30..38).for_each(|register| rows[register].0[lane] = codes.code(F32, 1));
         }
         let mut run = |dst: u16| {
-            // NEG of A, NEG_HI of B, both of C.
+            // NEG of A (whose integers are signed), NEG_HI of B, both of C.
             let op = Op { dst, src: [10, 20, 30], imm: 0b101 | 0b110 << 3, ..Op::NOTHING };
-            let handler = named("v_wmma_f32_16x16x16_f16").variants.select();
+            let handler = named(name).variants.select();
             // SAFETY: `select` gives a handler that this processor has the features for; all rows are in the file.
             let _ = unsafe { handler(&mut wave, &op) };
             let registers = dst..dst + 256 / lanes as u16;
             registers.map(|row| wave.rows[usize::from(row)].0[..lanes as usize].to_vec()).collect::<Vec<_>>()
         };
         let apart = run(60);
-        assert_eq!(run(to as u16), apart, "{lanes} lanes, v{to}");
+        assert_eq!(run(to as u16), apart, "{name}, {lanes} lanes, v{to}");
     }
 }
 

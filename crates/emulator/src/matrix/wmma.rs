@@ -260,6 +260,10 @@ struct ToInteger<const BITS: usize, const K: usize>;
 impl<const BITS: usize, const K: usize> Semantics for ToInteger<BITS, K> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
+        #[cfg(target_arch = "x86_64")]
+        if super::lanes::by_widest_apart(super::integer_sums::Sums { w, op, bits: BITS, k: K }).is_some() {
+            return Flow::Next;
+        }
         integers::run::<BITS, K, K>(w, op, op.src[2], |_, k| k, |w, k| layout::dense(w, BITS, K, k))
     }
 }
@@ -274,9 +278,9 @@ pub fn lookup(op: IsaOp) -> Option<ValuOp> {
         IsaOp::VWmmaF32_16x16x16Bf8Bf8 => ValuOp::of::<ToSingle<Bytes<Bf8, Bf8>>>(),
         IsaOp::VWmmaF16_16x16x16F16 => ValuOp::of::<ToHalf<F16>>().places_halves(),
         IsaOp::VWmmaBf16_16x16x16Bf16 => ValuOp::of::<ToHalf<Bf16>>().places_halves(),
-        IsaOp::VWmmaI32_16x16x16Iu8 => ValuOp::of::<ToInteger<8, 16>>(),
-        IsaOp::VWmmaI32_16x16x16Iu4 => ValuOp::of::<ToInteger<4, 16>>(),
-        IsaOp::VWmmaI32_16x16x32Iu4 => ValuOp::of::<ToInteger<4, 32>>(),
+        IsaOp::VWmmaI32_16x16x16Iu8 => ValuOp::shared::<ToInteger<8, 16>>(),
+        IsaOp::VWmmaI32_16x16x16Iu4 => ValuOp::shared::<ToInteger<4, 16>>(),
+        IsaOp::VWmmaI32_16x16x32Iu4 => ValuOp::shared::<ToInteger<4, 32>>(),
         _ => swmmac::lookup(op)?,
     };
     Some(op.raw_mods())
