@@ -12,30 +12,32 @@ use crate::wave::Wave;
 /// Rows whose sums are in registers at once.
 const ROWS: usize = 4;
 
-/// Adds the products of A and B, `k` elements of `bits` bits in a row of each, to C.
-pub struct Sums<'a> {
+/// Adds the products of A and B, `k` elements of `BITS` bits in a row of each, to C.
+pub struct Sums<'a, const BITS: usize> {
     pub w: &'a mut Wave,
     pub op: &'a Op,
-    pub bits: usize,
     pub k: usize,
 }
 
-impl Job for Sums<'_> {
+impl<const BITS: usize> Job for Sums<'_, BITS> {
     type Result = ();
     #[inline(always)]
     unsafe fn run<L: Lanes>(self) {
-        let (w, op, clamps) = (&*self.w, self.op, RawMods(self.op.imm).clamp());
+        let (w, op, clamps, rdna3) = (&*self.w, self.op, RawMods(self.op.imm).clamp(), is_rdna3(self.w));
         // On RDNA3 each part of the wave makes its rows of the result from its own copies of A and B.
-        let parts = if is_rdna3(w) { w.lanes() as usize / SIZE } else { 1 };
+        let parts = if rdna3 { w.lanes() as usize / SIZE } else { 1 };
+        // Of every other eight products the sums are limited apart.
+        let turns = if rdna3 { 1 } else { 2 };
         let mut results = Square::uninit();
         let to = results.as_mut_ptr().cast::<i32>();
         for part in 0..parts {
-            let (mut a, mut b) = (Square::uninit(), Square::uninit());
+            let mut factors = [Square::uninit(); 2];
             // SAFETY: as the caller says; there are as many pairs as are asked for, and rows of C have all of their columns.
             unsafe {
-                self.take::<L>(0, part, &mut a);
-                let ends = self.take::<L>(1, part, &mut b);
-                let (a, b) = (a.as_ptr().cast::<i32>(), b.as_ptr().cast::<i32>());
+                for (source, factor) in factors.iter_mut().enumerate() {
+                    self.take::<L>(source, part, factor);
+                }
+                let [a, b] = [factors[0].as_ptr().cast::<i32>(), factors[1].as_ptr().cast::<i32>()];
                 for first in (part..SIZE).step_by(ROWS * parts) {
                     // Loops: closures of arrays would be functions for the baseline processor.
                     let mut c = [std::ptr::null::<i32>(); ROWS];
@@ -48,21 +50,21 @@ impl Job for Sums<'_> {
                         for r in 0..ROWS {
                             sums[r] = L::load_int(c[r].add(column));
                         }
-                        let mut from = 0;
-                        for end in ends {
+                        for turn in 0..turns {
                             let mut products = [L::all_int(0); ROWS];
-                            for pair in from..end {
-                                let (x, y) = (a.add(SIZE * pair + first), L::load_int(b.add(SIZE * pair + column)));
-                                for r in 0..ROWS {
-                                    let two = L::sums_of_products(L::all_int(*x.add(r * parts)), y);
-                                    products[r] = L::add(products[r], two);
+                            for eight in (turn..self.k / 8).step_by(turns) {
+                                for pair in 4 * eight..4 * eight + 4 {
+                                    let (x, y) = (a.add(SIZE * pair + first), L::load_int(b.add(SIZE * pair + column)));
+                                    for r in 0..ROWS {
+                                        let two = L::sums_of_products(L::all_int(*x.add(r * parts)), y);
+                                        products[r] = L::add(products[r], two);
+                                    }
                                 }
                             }
                             for r in 0..ROWS {
                                 let sum = L::add(sums[r], products[r]);
                                 sums[r] = if clamps { limited::<L>(sums[r], products[r], sum) } else { sum };
                             }
-                            from = end;
                         }
                         for r in 0..ROWS {
                             L::store_int(to.add(SIZE * (first + r * parts) + column), sums[r]);
@@ -95,45 +97,32 @@ unsafe fn limited<L: Lanes>(x: L::Int, y: L::Int, sum: L::Int) -> L::Int {
 /// Sixteen times sixteen words, each sixteen in a line of the processor's cache.
 type Square = MaybeUninit<[Row; SIZE * SIZE / 64]>;
 
-impl Sums<'_> {
-    /// Takes A or B apart, of RDNA3 the copy of a part: pairs of elements along K, each of all rows or columns. Says where the pairs end that are added to C at first, and where all do.
+impl<const BITS: usize> Sums<'_, BITS> {
+    /// Takes A or B apart, of RDNA3 the copy of a part: pairs of elements along K, each of all rows or columns.
     #[inline(always)]
-    unsafe fn take<L: Lanes>(&self, source: usize, part: usize, pairs: &mut Square) -> [usize; 2] {
-        let &Sums { ref w, op, bits, k } = self;
-        assert!((bits == 4 || bits == 8) && k <= 2 * SIZE);
-        // Elements of a word are two to the power of this.
-        let (per_word, rdna3) = (if bits == 8 { 2 } else { 3 }, is_rdna3(w));
+    unsafe fn take<L: Lanes>(&self, source: usize, part: usize, pairs: &mut Square) {
+        let &Sums { ref w, op, k } = self;
+        let per_word = const { 32 / BITS };
+        assert!((BITS == 4 || BITS == 8) && k.is_multiple_of(8) && k <= 2 * SIZE);
         let both = |half: u32| (half << 16 | half) as i32;
-        let sign: u32 = if RawMods(op.imm).neg(source as u32) { 1 << (bits - 1) } else { 0 };
-        let mut to = pairs.as_mut_ptr().cast::<i32>();
-        let mut count = 0;
-        let mut ends = [0; 2];
-        for half in 0..2 {
-            for word in 0..k >> per_word {
-                let first = word << per_word;
-                if if rdna3 { half != 0 } else { first / 8 % 2 != half } {
-                    continue;
-                }
-                let (place, at) = layout::dense(w, bits, k, first);
-                let lane = SIZE * if rdna3 { part } else { place };
-                let words = &w.row(op.src[source] + (at >> per_word) as u16).0[lane..][..SIZE];
-                for pair in 0..1 << (per_word - 1) {
-                    for i in (0..SIZE).step_by(L::N) {
-                        // SAFETY: as the caller says; there is a place for each pair.
-                        unsafe {
-                            let word = L::down(L::load_int(words.as_ptr().add(i).cast()), (bits * pair) as u32);
-                            let code = L::and(word, L::all_int(both((1 << bits) - 1)));
-                            let less = L::all_int(both(sign.wrapping_neg() & 0xffff));
-                            L::store_int(to.add(i), L::add_halves(L::xor(code, L::all_int(both(sign))), less));
-                        }
+        let sign: u32 = if RawMods(op.imm).neg(source as u32) { 1 << (BITS - 1) } else { 0 };
+        let to = pairs.as_mut_ptr().cast::<i32>();
+        for word in 0..k / per_word {
+            let (place, at) = layout::dense(w, BITS, k, word * per_word);
+            let lane = SIZE * if is_rdna3(w) { part } else { place };
+            let words = &w.row(op.src[source] + (at / per_word) as u16).0[lane..][..SIZE];
+            for i in (0..SIZE).step_by(L::N) {
+                // SAFETY: as the caller says; there is a place for each pair.
+                unsafe {
+                    let all = L::load_int(words.as_ptr().add(i).cast());
+                    let less = L::all_int(both(sign.wrapping_neg() & 0xffff));
+                    for pair in 0..per_word / 2 {
+                        let code = L::and(L::down(all, (BITS * pair) as u32), L::all_int(both((1 << BITS) - 1)));
+                        let element = L::add_halves(L::xor(code, L::all_int(both(sign))), less);
+                        L::store_int(to.add(SIZE * (word * per_word / 2 + pair) + i), element);
                     }
-                    // SAFETY: likewise.
-                    to = unsafe { to.add(SIZE) };
-                    count += 1;
                 }
             }
-            ends[half] = count;
         }
-        ends
     }
 }

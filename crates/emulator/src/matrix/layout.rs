@@ -42,8 +42,8 @@ fn place(w: &Wave, bits: usize, size: usize, turn: usize, k: usize) -> Place {
         return (k / turn % parts, k / (turn * parts) * turn + k % turn);
     }
     let each = per_lane(w, bits, size);
-    let quarter = k / each;
-    (if size / each == 4 { quarter % 2 * 2 + quarter / 2 } else { quarter }, k % each)
+    let quarter = k >> each.trailing_zeros();
+    (if size == 4 * each { quarter % 2 * 2 + quarter / 2 } else { quarter }, k & (each - 1))
 }
 
 /// Part and element within the lane of element `k` of `size` along K.
@@ -63,7 +63,8 @@ pub fn sparse(w: &Wave, bits: usize, size: usize, k: usize) -> Place {
 pub fn of_row(w: &Wave, row: usize) -> (usize, usize) {
     let parts = w.lanes() as usize / SIZE;
     if is_rdna3(w) {
-        (row / parts, row % parts)
+        // Divisions, which the compiler would make of these, take ten times as long.
+        (row >> parts.trailing_zeros(), row & (parts - 1))
     } else if parts == 2 {
         (row % 8, row / 8)
     } else {

@@ -261,7 +261,7 @@ impl<const BITS: usize, const K: usize> Semantics for ToInteger<BITS, K> {
     #[inline(always)]
     fn run(w: &mut Wave, op: &Op) -> Flow {
         #[cfg(target_arch = "x86_64")]
-        if super::lanes::by_widest_apart(super::integer_sums::Sums { w, op, bits: BITS, k: K }).is_some() {
+        if super::lanes::by_widest_apart(super::integer_sums::Sums::<BITS> { w, op, k: K }).is_some() {
             return Flow::Next;
         }
         integers::run::<BITS, K, K>(w, op, op.src[2], |_, k| k, |w, k| layout::dense(w, BITS, K, k))
