@@ -4,7 +4,7 @@
 //! from memory. A register of A or B has the words of some k one after the other, so they are used where they lie.
 
 use std::arch::is_x86_feature_detected;
-use std::arch::x86_64::_mm512_dpbusd_epi32;
+use std::arch::x86_64::{__m512i, _mm512_dpbusd_epi32};
 use std::mem::MaybeUninit;
 
 use super::accumulate::b_lane;
@@ -30,8 +30,7 @@ pub fn multiply<const M: usize>(products: Products<M>) -> Option<Products<M>> {
 }
 
 /// Whether the processor can add four products of bytes at once.
-#[inline]
-pub fn has_fours() -> bool {
+fn has_fours() -> bool {
     level() == Level::Avx512 && is_x86_feature_detected!("avx512vnni")
 }
 
@@ -101,25 +100,21 @@ const MORE: i32 = 0x8080_8080_u32 as i32;
 unsafe impl Form<Avx512> for Fours {
     const PARTS: usize = 1;
     #[inline(always)]
-    unsafe fn of_a(word: <Avx512 as Lanes>::Int, _: usize) -> <Avx512 as Lanes>::Int {
+    unsafe fn of_a(word: __m512i, _: usize) -> __m512i {
         // SAFETY: as the caller says.
         unsafe { Avx512::xor(word, Avx512::all_int(MORE)) }
     }
     #[inline(always)]
-    unsafe fn of_b(word: <Avx512 as Lanes>::Int, _: usize) -> <Avx512 as Lanes>::Int {
+    unsafe fn of_b(word: __m512i, _: usize) -> __m512i {
         word
     }
     #[inline(always)]
-    unsafe fn add(
-        sum: <Avx512 as Lanes>::Int,
-        a: <Avx512 as Lanes>::Int,
-        b: <Avx512 as Lanes>::Int,
-    ) -> <Avx512 as Lanes>::Int {
+    unsafe fn add(sum: __m512i, a: __m512i, b: __m512i) -> __m512i {
         // SAFETY: as the caller says.
         unsafe { _mm512_dpbusd_epi32(sum, a, b) }
     }
     #[inline(always)]
-    unsafe fn add_excess(excess: <Avx512 as Lanes>::Int, b: <Avx512 as Lanes>::Int) -> <Avx512 as Lanes>::Int {
+    unsafe fn add_excess(excess: __m512i, b: __m512i) -> __m512i {
         // SAFETY: as the caller says.
         unsafe { _mm512_dpbusd_epi32(excess, Avx512::all_int(MORE), b) }
     }

@@ -2,6 +2,8 @@
 //!
 //! NEG says whether A's and B's elements are signed. CLAMP limits the sum of C and the products, on RDNA4 first that of C
 //! and half of the products, every other eight along K.
+//!
+//! Of WMMA by the host's vectors: [`super::integer_sums`]. This is for hosts without such, and for SWMMAC.
 
 use super::layout::{self, Place, is_rdna3};
 use super::wmma::SIZE;

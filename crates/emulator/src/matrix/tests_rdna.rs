@@ -251,6 +251,13 @@ fn whole(name: &str, (bits, size): (u32, usize), rdna3: bool, lanes: usize, imm:
     for row in (10..14).chain(20..24).chain(30..38) {
         (0..lanes).for_each(|lane| wave.rows[row].0[lane] = codes.next());
     }
+    // Of C's some are next to what it is limited to.
+    for row in 30..38 {
+        (0..lanes).step_by(2).for_each(|lane| {
+            let word = &mut wave.rows[row].0[lane];
+            *word = (*word % 1000).wrapping_add(if lane % 4 == 0 { i32::MIN } else { i32::MAX - 999 } as u32);
+        });
+    }
     let per_word = 32 / bits as usize;
     let each = if rdna3 { size } else { (size / parts).max(per_word) };
     let element = |first: usize, signed: bool, own: usize, k: usize, index: usize| {
