@@ -36,9 +36,9 @@ KINDS = {
     "matrix instructions, gfx1100": Kind("wmma", "wmma", "gfx1100", 32, "v_wmma_f32_16x16x16_f16", 0.9),
     "matrix instructions, gfx1250": Kind("wmma", "wmma", "gfx1250", 32, "v_wmma_f32_16x16x32_f16", 1.5),
     "matrix instructions, f32": Kind("matrix_kinds", "f32", "gfx90a", 64, "v_mfma_f32_32x32x2f32", 1.5),
-    "matrix instructions, bytes": Kind("matrix_kinds", "i8", "gfx90a", 64, "v_mfma_i32_32x32x8i8", 0.6),
-    "matrix instructions, bytes, gfx942": Kind("matrix_kinds", "i8", "gfx942", 64, "v_mfma_i32_16x16x32_i8", 1.2),
-    "matrix instructions, bytes, gfx1100": Kind("matrix_kinds", "i8", "gfx1100", 32, "v_wmma_i32_16x16x16_iu8", 0.35),
+    "matrix instructions, bytes": Kind("matrix_kinds", "i8", "gfx90a", 64, "v_mfma_i32_32x32x8i8", 3),
+    "matrix instructions, bytes, gfx942": Kind("matrix_kinds", "i8", "gfx942", 64, "v_mfma_i32_16x16x32_i8", 3.5),
+    "matrix instructions, bytes, gfx1100": Kind("matrix_kinds", "i8", "gfx1100", 32, "v_wmma_i32_16x16x16_iu8", 1.8),
     "matrix instructions, scaled, gfx950": Kind("matrix_kinds", "scaled", "gfx950", 64, "v_mfma_scale_f32_16x16x128_f8f6f4", 0.03),
 }  # fmt: skip
 
