@@ -31,6 +31,11 @@ def lines(sort: str, native: str, simd: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+def are_refused(sort: str, ours: str, theirs: str) -> bool:
+    """Both of several workers: where, depends on which of them is first."""
+    return SORTS[sort].threads > 1 and all(": refused, " in line for line in (ours, theirs))
+
+
 @functools.cache
 def interpreted(sort: str) -> list[str]:
     return lines(sort, "0", "")
@@ -52,5 +57,5 @@ def test_most_launches_end_and_some_are_refused(sort: str) -> None:
 @pytest.mark.parametrize("simd", ["", pytest.param("avx2", marks=NO_AVX2)])
 def test_native_code_leaves_and_counts_and_refuses_the_same(sort: str, native: str, simd: str) -> None:
     pairs = zip(lines(sort, native, simd), interpreted(sort), strict=True)
-    differing = [f"{ours}\n not {theirs}" for ours, theirs in pairs if ours != theirs]
+    differing = [f"{ours}\n not {theirs}" for ours, theirs in pairs if ours != theirs and not are_refused(sort, ours, theirs)]
     assert not differing, f"{len(differing)} differ:\n" + "\n".join(differing[:5])
