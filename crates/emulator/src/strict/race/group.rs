@@ -198,6 +198,7 @@ impl Watched {
             Some(last) if last.0 == time => last.1 = done,
             _ => dones.push((time, done)),
         }
+        self.look_again(wave, done);
         if self.races.writes_back {
             self.backings += usize::from(self.waves[usize::from(wave)].backing.settle(time, done));
         }

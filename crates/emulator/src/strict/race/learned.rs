@@ -5,6 +5,9 @@
 //! not matter. So pairs of accesses whose second one writes need no acquire: the last workgroup of a reduction may
 //! overwrite what the others have left. All this is looked up only for an access that would be reported otherwise.
 //!
+//! A word is looked at before it is read, and other threads' stores may come in between: where there are such, what is told on
+//! the word counts that was there when the wave had waited for the value.
+//!
 //! A wave that invalidates its caches does so for what waves of its workgroup have looked at, too, as far as it has met
 //! them since: one thread counts the workgroup in, all wait at a barrier, and all of them acquire.
 
@@ -28,11 +31,21 @@ struct Look {
     chain: Option<(Log, usize)>,
 }
 
+/// A word that is read by the access with this number.
+#[derive(Clone, Copy)]
+struct Awaited {
+    word: u64,
+    seq: u32,
+    stream: usize,
+}
+
 /// What a wave has looked at, and what it has learned.
 pub struct Looks {
     all: Vec<Look>,
     /// By word: the store, and the length of the log, of the last look.
     last: HashMap<u64, (Option<(u32, u32)>, usize)>,
+    /// Words whose values the wave has not waited for yet.
+    awaited: Vec<Awaited>,
     learned: Known,
     /// How many looks of each wave of the workgroup are in `learned`.
     counts: Box<[usize]>,
@@ -50,6 +63,7 @@ impl Looks {
         Looks {
             all: Vec::new(),
             last: HashMap::new(),
+            awaited: Vec::new(),
             learned: Known::default(),
             counts: vec![0; waves].into(),
             invalidated: std::array::from_fn(|_| vec![0; waves].into()),
@@ -61,6 +75,7 @@ impl Looks {
     pub fn begin_again(&mut self) {
         self.all.clear();
         self.last.clear();
+        self.awaited.clear();
         self.learned = Known::default();
         self.counts.fill(0);
         self.invalidated.iter_mut().for_each(|clock| clock.fill(0));
@@ -84,6 +99,26 @@ impl Looks {
 
 impl Watched {
     pub(super) fn note_look(&mut self, wave: u16, word: u64, seq: u32, stream: usize) {
+        let awaited = &mut self.waves[usize::from(wave)].looks.awaited;
+        if self.races.has_threads() && awaited.len() < MOST {
+            awaited.push(Awaited { word, seq, stream });
+        }
+        self.look_at(wave, word, seq, stream);
+    }
+
+    /// The wave has waited for what is done: words that it has read by then are looked at again.
+    pub(super) fn look_again(&mut self, wave: u16, done: Done) {
+        let awaited = &mut self.waves[usize::from(wave)].looks.awaited;
+        if awaited.is_empty() {
+            return;
+        }
+        let (read, left) = std::mem::take(awaited).into_iter().partition(|it| it.seq <= done[it.stream]);
+        *awaited = left;
+        let read: Vec<Awaited> = read;
+        read.into_iter().for_each(|Awaited { word, seq, stream }| self.look_at(wave, word, seq, stream));
+    }
+
+    fn look_at(&mut self, wave: u16, word: u64, seq: u32, stream: usize) {
         if self.waves[usize::from(wave)].looks.all.len() >= MOST {
             return;
         }
@@ -159,5 +194,61 @@ impl Watched {
             self.waves[at].looks.acquired[mate] += count;
         }
         (!known.is_empty()).then_some(known)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::coherence::Scope;
+    use super::super::{Access, Places, Races};
+    use super::*;
+
+    const DATA: u64 = 0x1000;
+    const FLAG: u64 = 0x2000;
+
+    /// A workgroup of two waves.
+    struct Group(Watched, Order);
+
+    impl Group {
+        fn new(races: &Arc<Races>, number: u64) -> Group {
+            Group(Watched::new(Arc::clone(races), number, number, 2), Order::new(2, false))
+        }
+
+        /// A wave accesses a word, having waited for what it has done before: whether that races.
+        fn races(&mut self, wave: u16, address: u64, writes: bool, scope: Scope) -> bool {
+            let Group(watched, order) = self;
+            let done = [watched.issued(wave); 3];
+            let told = writes.then(|| watched.tell(order, wave, done));
+            let seq = watched.issue(order, wave);
+            let access = Access { wave, pc: 0, writes, atomic: None, scope, size: 4, marked: true, seq, stream: 0 };
+            watched.touch(order, &access, Places::List(&[(0, address)]), told.as_ref(), done, &|_| false).is_some()
+        }
+
+        /// It waits for all that it has done.
+        fn wait(&mut self, wave: u16) {
+            let done = [self.0.issued(wave); 3];
+            self.0.note_done(&self.1, wave, done);
+        }
+    }
+
+    #[test]
+    fn mates_learn_of_a_store_that_comes_between_the_look_and_the_load_and_of_no_later_one() {
+        for in_time in [true, false] {
+            let races = Arc::new(Races::new([2, 1, 1], 2, false, Default::default(), 2));
+            let [mut writer, mut reader] = [0, 1].map(|number| Group::new(&races, number));
+            assert!(!reader.races(0, FLAG, false, Scope::Device));
+            if !in_time {
+                reader.wait(0);
+            }
+            assert!(!writer.races(0, DATA, true, Scope::Plain));
+            writer.wait(0);
+            assert!(!writer.races(0, FLAG, true, Scope::Device));
+            if in_time {
+                reader.wait(0);
+            }
+            reader.1.barrier();
+            reader.0.invalidate(&reader.1, 1, ALL, |issued| [issued; 3]);
+            assert_eq!(reader.races(1, DATA, false, Scope::Plain), !in_time);
+        }
     }
 }

@@ -141,6 +141,11 @@ impl Races {
         Races { rings: Arc::clone(rings), ..self }
     }
 
+    /// Whether workgroups run on several threads.
+    fn has_threads(&self) -> bool {
+        self.gate.is_some()
+    }
+
     fn shard(&self, page: u64) -> MutexGuard<'_, Shard> {
         lock(&self.shards[page as usize % SHARDS])
     }
