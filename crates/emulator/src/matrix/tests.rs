@@ -7,14 +7,15 @@ use crate::op::Op;
 use crate::registers::Row;
 use crate::wave::Wave;
 
-struct Case {
-    name: &'static str,
-    m: usize,
-    k: usize,
-    blocks: usize,
+/// An operation: its results are M x M in some blocks, of `k` products each.
+pub(super) struct Case {
+    pub name: &'static str,
+    pub m: usize,
+    pub k: usize,
+    pub blocks: usize,
 }
 
-const fn case(name: &'static str, m: usize, k: usize, blocks: usize) -> Case {
+pub(super) const fn case(name: &'static str, m: usize, k: usize, blocks: usize) -> Case {
     Case { name, m, k, blocks }
 }
 

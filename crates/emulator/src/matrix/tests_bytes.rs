@@ -5,22 +5,12 @@ use std::arch::is_x86_feature_detected;
 use super::bytes::{Products, multiply_by_lanes};
 use super::fours::by_fours;
 use super::named;
+use super::tests::{Case, case};
 use super::tests_aligned::Random;
 use super::tests_whole::by;
 use crate::op::Op;
 use crate::registers::Row;
 use crate::wave::Wave;
-
-struct Case {
-    name: &'static str,
-    m: usize,
-    k: usize,
-    blocks: usize,
-}
-
-const fn case(name: &'static str, m: usize, k: usize, blocks: usize) -> Case {
-    Case { name, m, k, blocks }
-}
 
 const CASES: [Case; 9] = [
     case("v_mfma_i32_32x32x4i8", 32, 4, 2),

@@ -1,13 +1,11 @@
 //! Pairs of blocks as rounds of a workgroup: native code, the workgroup's barrier, and behind it one block, wherever the branch
 //! in the pair leads. What is found out of a pair is kept beside it.
 
-use luthier_isa::op::Op as IsaOp;
-
-use super::pairs::{Following, Pair};
+use super::pairs::{Following, Pair, sole};
 use super::{Program, UNKNOWN};
 use crate::mode::Mode;
-use crate::native::{Run, are_barrier};
-use crate::op::{Flow, Kind};
+use crate::native::Run;
+use crate::op::Flow;
 use crate::wave::Wave;
 
 /// What is known of a pair as a round.
@@ -76,8 +74,8 @@ impl Lap<'_> {
 }
 
 impl Program {
-    /// The round that begins with a block before which so many waves stand, `w` the first; none where there is no such code, or
-    /// not now.
+    /// The round that begins with block `at`, before which `waves` waves stand; `w` is the first of them. There is none if the
+    /// block has no such code, or if the worker has to look at that code first.
     #[inline(always)]
     pub fn lap(&mut self, at: u32, waves: usize, w: &Wave) -> Option<Lap<'_>> {
         if let Following::Joined(Pair { lap: Known::Nothing, .. }) = self.blocks[at as usize].following {
@@ -94,16 +92,14 @@ impl Program {
     fn learn(&mut self, at: u32) {
         let Following::Joined(Pair { ways, ops, .. }) = &self.blocks[at as usize].following else { return };
         let [over, through] = [ways.over, ways.through].map(|n| &self.blocks[n as usize]);
-        let (barrier, first) = (ops.get(1..).unwrap_or_default(), self.blocks[at as usize].length);
-        let signals = are_barrier(barrier);
-        let is_plain = matches!(barrier, [it] if it.kind == Kind::of(IsaOp::SBarrier));
+        let first = self.blocks[at as usize].length;
         // Waves may have gone one way only so far.
         let next = if over.next == UNKNOWN { through.next } else { over.next };
-        let found = match () {
-            () if !(signals || is_plain) || ops.first().and_then(Run::of).is_none() => Known::IsNone,
-            () if over.block.next != through.block.next => Known::IsNone,
-            () if next == UNKNOWN => Known::Nothing,
-            () => Known::Is(Ends {
+        let found = match sole(ops) {
+            None => Known::IsNone,
+            Some(_) if over.block.next != through.block.next => Known::IsNone,
+            Some(_) if next == UNKNOWN => Known::Nothing,
+            Some((_, signals)) => Known::Is(Ends {
                 next,
                 next_is_private: self.blocks[next as usize].is_private,
                 signals,

@@ -75,12 +75,20 @@ fn is_given_up(_block: &Block) -> bool {
     false
 }
 
-/// Whether micro-ops are one run of native code, which is right for the wave, and a barrier of the workgroup.
+/// The run of native code that micro-ops are, if nothing but a barrier of the workgroup follows it; and whether waves signal that
+/// barrier before they wait.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn sole(ops: &[Op]) -> Option<(&Run, bool)> {
+    let (run, barrier) = ops.split_first()?;
+    let signals = are_barrier(barrier);
+    let is_barrier = signals || matches!(barrier, [it] if it.kind == Kind::of(IsaOp::SBarrier));
+    Some((Run::of(run).filter(|_| is_barrier)?, signals))
+}
+
+/// Whether micro-ops are such a run, which is right for the wave.
 #[cfg(target_arch = "x86_64")]
 fn is_sole(ops: &[Op], w: &Wave) -> bool {
-    let Some((run, barrier)) = ops.split_first() else { return false };
-    let is_barrier = matches!(barrier, [it] if it.kind == Kind::of(IsaOp::SBarrier)) || are_barrier(barrier);
-    is_barrier && Run::of(run).is_some_and(|run| run.is_for(w))
+    sole(ops).is_some_and(|(run, _)| run.is_for(w))
 }
 #[cfg(not(target_arch = "x86_64"))]
 fn is_sole(_ops: &[Op], _w: &Wave) -> bool {
@@ -108,7 +116,7 @@ fn execute_sole(w: &mut Wave, ops: &[Op]) -> (Flow, u16) {
 }
 
 impl Entry {
-    /// Whether so many waves may run the pair that begins here, before the worker looks at it again.
+    /// Whether `waves` waves may run the pair that begins here before the worker has to look at it again.
     #[inline(always)]
     pub(super) fn may_run(&self, waves: usize) -> bool {
         let (before, after) = (self.count, self.count + waves as u64);

@@ -112,9 +112,9 @@ impl Watched {
         if awaited.is_empty() {
             return;
         }
-        let (read, left) = std::mem::take(awaited).into_iter().partition(|it| it.seq <= done[it.stream]);
+        let (read, left): (Vec<_>, Vec<_>) =
+            std::mem::take(awaited).into_iter().partition(|it| it.seq <= done[it.stream]);
         *awaited = left;
-        let read: Vec<Awaited> = read;
         read.into_iter().for_each(|Awaited { word, seq, stream }| self.look_at(wave, word, seq, stream));
     }
 
