@@ -164,8 +164,8 @@ unsafe fn add_all<L: Lanes, F: Form<L>, const M: usize>(products: Products<M>) {
     });
 }
 
-/// Adds to results of `FOURS` times four rows and a vector of columns the products of all words of `a` and `b`: of every
-/// `step`th of so many.
+/// Adds products of words of `a` and `b` to the results of `FOURS` times four rows and a vector of columns. It takes every `step`th
+/// of the first `words` words.
 #[inline(always)]
 unsafe fn add_some<L: Lanes, F: Form<L>, const M: usize, const FOURS: usize>(
     a: *const i32,

@@ -82,7 +82,7 @@ impl Workgroup {
         Ok(all_wait)
     }
 
-    /// A wave has done so many instructions, and stopped.
+    /// Counts the `done` instructions of a wave, and sees to what has stopped it.
     #[inline(always)]
     pub(super) fn came(&mut self, program: &Program, number: usize, stop: Stop, done: u64) -> Result<Pace, Trouble> {
         let running = &mut self.waves[number];
