@@ -1,5 +1,5 @@
 //! 32x32, 16x16 and 4x4 blocks of f32, and 4x4 ones of bytes. The hardware adds each of their products to the accumulator by
-//! itself. Larger blocks of bytes, whose sums have no order: [`super::bytes`].
+//! itself. Larger blocks of bytes, whose sums have no order: [`mod@super::bytes`].
 
 use std::marker::PhantomData;
 

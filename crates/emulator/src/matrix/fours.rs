@@ -1,4 +1,4 @@
-//! Products of bytes ([`super::bytes`]) by the host's vectors: four k at a time, or twice two.
+//! Products of bytes ([`mod@super::bytes`]) by the host's vectors: four k at a time, or twice two.
 //!
 //! Sums of sixteen rows (eight with AVX2) and of a vector of columns stay in registers for all k. A's words are broadcast
 //! from memory. A register of A or B has the words of some k one after the other, so they are used where they lie.
