@@ -41,6 +41,8 @@ mod fields;
 #[cfg(target_arch = "x86_64")]
 mod fours;
 #[cfg(target_arch = "x86_64")]
+mod from_registers;
+#[cfg(target_arch = "x86_64")]
 mod group;
 #[cfg(target_arch = "x86_64")]
 mod halves;

@@ -279,7 +279,7 @@ fn nans_of_singles_and_doubles_are_one() {
 }
 
 /// Calls the handler.
-fn execute(name: &str, wave: &mut Wave, op: &Op) {
+pub(super) fn execute(name: &str, wave: &mut Wave, op: &Op) {
     let handler = named(name).variants.select();
     // SAFETY: as above.
     let _ = unsafe { handler(wave, op) };

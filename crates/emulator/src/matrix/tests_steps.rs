@@ -4,11 +4,13 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::steps::{Steps, Take};
+use super::tests::execute;
 use super::tests_aligned::Random;
 use super::tests_whole::by;
-use super::wmma::{Bf8, Bf16, Element, F16, Fp8, SIZE, Sums};
+use super::wmma::{Bf8, Bf16, Element, F16, Fp8, SIZE, Sums, addend};
 use super::wmma1250::{codes, factors, multiply_met};
 use crate::fp::dot::Factor;
+use crate::op::{Op, RawMods};
 use crate::registers::Row;
 use crate::wave::Wave;
 
@@ -79,4 +81,53 @@ fn sums_by_vectors_are_those_of_lanes() {
             }
         }
     }
+}
+
+/// Where A, B, C and a result begin: apart, the result over C, over A, and over B.
+const PLACES: [[u16; 4]; 4] = [[0, 8, 16, 24], [0, 8, 16, 16], [0, 8, 16, 0], [3, 40, 16, 40]];
+
+/// A product from registers to registers, beside one of elements that were taken before.
+fn from_registers<E: Element>(name: &str) {
+    let mut random = Random(0x1234_abcd_0bad_cafe);
+    for (round, &[a, b, c, d]) in PLACES.iter().cycle().take(96).enumerate() {
+        let mut w = Wave::new();
+        for (row, words) in w.rows.iter_mut().enumerate().take(64) {
+            // Less than two, of any size; infinities and NaNs in some results.
+            let moderate = if (16..24).contains(&row) { 0xbfff_ffff } else { 0xbfff_bfff };
+            let any = |random: &mut Random| random.next() % 400 == 0;
+            *words = Row(std::array::from_fn(|_| random.next() & if any(&mut random) { !0 } else { moderate }));
+        }
+        let imm = u64::from(random.next() & 0o77);
+        let mods = RawMods(imm);
+        let taken = |source: u32, first: u16| {
+            let inverted = [mods.neg(source), mods.abs(source)].map(|flip| u32::from(flip) << 15);
+            factors(&codes::<16, 32>(&w, first, 8, inverted), <E as Element>::widen)
+        };
+        let (left, right) = (taken(0, a), taken(1, b));
+        let mut sums: Sums = std::array::from_fn(|row| {
+            let words = &w.rows[usize::from(c) + row % 8].0[row / 8 * SIZE..][..SIZE];
+            std::array::from_fn(|column| addend(mods, f32::from_bits(words[column])))
+        });
+        multiply_met(&mut sums, &left, &right, |_, k| k);
+        let before = w.rows.clone();
+        execute(name, &mut w, &Op { dst: d, src: [a, b, c], imm, ..Op::NOTHING });
+        for register in 0..64usize {
+            let row = register.wrapping_sub(usize::from(d));
+            for lane in 0..64 {
+                let is_result = row < 8 && lane < 32;
+                let wanted = if is_result {
+                    bits(&[sums[row + lane / SIZE * 8]])[lane % SIZE]
+                } else {
+                    before[register].0[lane]
+                };
+                assert_eq!(w.rows[register].0[lane], wanted, "{name}, round {round}: register {register}, lane {lane}");
+            }
+        }
+    }
+}
+
+#[test]
+fn products_from_registers_to_registers_are_those_of_lanes() {
+    from_registers::<F16>("v_wmma_f32_16x16x32_f16");
+    from_registers::<Bf16>("v_wmma_f32_16x16x32_bf16");
 }

@@ -29,6 +29,7 @@ use std::mem::MaybeUninit;
 
 use super::fields;
 use super::sum::NAN;
+use super::types;
 use super::wmma::{Bf8, Bf16, Element, F16, Fp8, Half, SIZE, Sums, addend};
 use crate::fp::small::packed;
 use crate::op::{Flow, Op, RawMods, Semantics};
@@ -320,6 +321,22 @@ impl<A: Element, B: Element, C: Holds, D: Holds, const K: usize> Semantics for D
     }
 }
 
+/// The same of 16-bit elements and f32 results, where vectors can take all from registers, and put it back.
+struct FromRegisters<E, T>(PhantomData<(E, T)>);
+impl<E: Element, T: types::Element> Semantics for FromRegisters<E, T> {
+    #[inline(always)]
+    fn run(w: &mut Wave, op: &Op) -> Flow {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let job = super::from_registers::FromRegisters::<T> { wave: w, op, element: PhantomData };
+            if super::lanes::by_widest_apart(job) == Some(true) {
+                return Flow::Next;
+            }
+        }
+        Dense::<E, E, Single, Single, 32>::run(w, op)
+    }
+}
+
 /// Bytes, to 32 bits. NEG says whether A's and B's are signed.
 struct Integers;
 impl Semantics for Integers {
@@ -357,8 +374,8 @@ pub fn lookup(op: IsaOp) -> Option<ValuOp> {
     let op = match base.strip_prefix("v_wmma_")? {
         // What NEG_HI would mean for elements that are words is not known.
         "f32_16x16x4_f32" => ValuOp::of::<Dense<F32, F32, Single, Single, 4>>().refuses(SIGNS),
-        "f32_16x16x32_f16" => ValuOp::of::<Dense<F16, F16, Single, Single, 32>>(),
-        "f32_16x16x32_bf16" => ValuOp::of::<Dense<Bf16, Bf16, Single, Single, 32>>(),
+        "f32_16x16x32_f16" => ValuOp::of::<FromRegisters<F16, types::F16>>(),
+        "f32_16x16x32_bf16" => ValuOp::of::<FromRegisters<Bf16, types::Bf16>>(),
         "f16_16x16x32_f16" => ValuOp::of::<Dense<F16, F16, Halves, Halves, 32>>(),
         "bf16_16x16x32_bf16" => ValuOp::of::<Dense<Bf16, Bf16, Brains, Brains, 32>>(),
         "bf16f32_16x16x32_bf16" => ValuOp::of::<Dense<Bf16, Bf16, Single, Brains, 32>>(),
