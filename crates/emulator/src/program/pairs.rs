@@ -8,7 +8,6 @@ use luthier_isa::op::Op as IsaOp;
 use super::laps::Known;
 use super::{Cursor, Entry, Program, Stop, Tier, UNKNOWN, execute};
 use crate::code::Block;
-use crate::mode::Mode;
 #[cfg(target_arch = "x86_64")]
 use crate::native::{Run, are_barrier};
 use crate::op::{Flow, Kind, Op};
@@ -46,10 +45,6 @@ pub(super) struct Ways {
 pub struct Together {
     /// The worker's number of its first block.
     pub at: u32,
-    /// It is one run of native code and a barrier of the workgroup, and the run is right for waves with this MODE that are as much watched.
-    sole: bool,
-    is_watched: bool,
-    mode: Mode,
     /// What is behind it, and how many instructions it is, where the branch is taken and where it is not.
     ends: [End; 2],
     /// Executions of each that ended at a barrier, and are not in the blocks' counts.
@@ -83,36 +78,6 @@ pub(super) fn sole(ops: &[Op]) -> Option<(&Run, bool)> {
     let signals = are_barrier(barrier);
     let is_barrier = signals || matches!(barrier, [it] if it.kind == Kind::of(IsaOp::SBarrier));
     Some((Run::of(run).filter(|_| is_barrier)?, signals))
-}
-
-/// Whether micro-ops are such a run, which is right for the wave.
-#[cfg(target_arch = "x86_64")]
-fn is_sole(ops: &[Op], w: &Wave) -> bool {
-    sole(ops).is_some_and(|(run, _)| run.is_for(w))
-}
-#[cfg(not(target_arch = "x86_64"))]
-fn is_sole(_ops: &[Op], _w: &Wave) -> bool {
-    false
-}
-
-/// As [`execute`] does, for micro-ops that are so.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn execute_sole(w: &mut Wave, ops: &[Op]) -> (Flow, u16) {
-    let Some(run) = ops.first().and_then(Run::of) else { return execute(w, ops) };
-    match run.go(w) {
-        Flow::Next if ops.len() == 2 => {
-            w.barrier.wait_for_all(w.place.wave_in_group);
-            (Flow::Barrier, 0)
-        }
-        // As `crate::scalar::barrier` does it, but for strict mode.
-        Flow::Next => (if w.barrier.meet(w.place.wave_in_group) { Flow::Fall } else { Flow::Barrier }, 0),
-        flow => (flow, w.stopped.take().unwrap_or(ops[0].inst)),
-    }
-}
-#[cfg(not(target_arch = "x86_64"))]
-fn execute_sole(w: &mut Wave, ops: &[Op]) -> (Flow, u16) {
-    execute(w, ops)
 }
 
 impl Entry {
@@ -179,10 +144,10 @@ impl Program {
         (at, entry.length, inst.saturating_sub(before as u16))
     }
 
-    /// The pair that begins with the block before which some waves stand, for all of them in turns, `w` the first; none where
-    /// there is no such code, or not now.
+    /// The pair that begins with the block before which some waves stand, for all of them in turns; none where there is no such
+    /// code, or not now.
     #[inline(always)]
-    pub fn pair(&self, cursor: Cursor, waves: usize, w: &Wave) -> Option<Together> {
+    pub fn pair(&self, cursor: Cursor, waves: usize) -> Option<Together> {
         let Cursor::Block(at) = cursor else { return None };
         let entry = &self.blocks[at as usize];
         let Following::Joined(pair) = &entry.following else { return None };
@@ -195,9 +160,6 @@ impl Program {
         };
         Some(Together {
             at,
-            sole: is_sole(&pair.ops, w),
-            is_watched: w.is_watched,
-            mode: w.mode,
             ends: [end(pair.ways.over, entry.length), end(pair.ways.through, entry.length)],
             counts: [0; 2],
         })
@@ -210,8 +172,7 @@ impl Program {
             let slice = self.length(*cursor) + 1;
             return self.run_within(w, cursor, slice, u64::MAX);
         };
-        let is_sole = this.sole && (this.mode, this.is_watched) == (w.mode, w.is_watched);
-        let (flow, stopped) = if is_sole { execute_sole(w, &pair.ops) } else { execute(w, &pair.ops) };
+        let (flow, stopped) = execute(w, &pair.ops);
         let went = usize::from(!w.skipped);
         let End { next, length } = this.ends[went];
         if flow == Flow::Barrier && next != UNKNOWN {

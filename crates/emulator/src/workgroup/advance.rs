@@ -45,7 +45,7 @@ impl Workgroup {
         #[cfg(not(target_arch = "x86_64"))]
         let (from, all_wait, _) = (0, true, far);
         let first = self.waves[from..].iter().find(|running| running.state == State::Ready);
-        let mut pair = first.and_then(|running| program.pair(running.cursor, self.waves.len(), &running.wave));
+        let mut pair = first.and_then(|running| program.pair(running.cursor, self.waves.len()));
         let found = self.rest_by_two(program, pair.as_mut(), from);
         if let Some(pair) = &pair {
             program.count(pair);
