@@ -34,7 +34,7 @@ KINDS = {
     "matrix instructions": Kind("mfma", "mfma", "gfx90a", 64, "v_mfma_f32_16x16x16f16", 4),
     # Waves of 32 lanes, which multiply twice or four times as much.
     "matrix instructions, gfx1100": Kind("wmma", "wmma", "gfx1100", 32, "v_wmma_f32_16x16x16_f16", 0.9),
-    "matrix instructions, gfx1250": Kind("wmma", "wmma", "gfx1250", 32, "v_wmma_f32_16x16x32_f16", 1.5),
+    "matrix instructions, gfx1250": Kind("wmma", "wmma", "gfx1250", 32, "v_wmma_f32_16x16x32_f16", 3),
     "matrix instructions, f32": Kind("matrix_kinds", "f32", "gfx90a", 64, "v_mfma_f32_32x32x2f32", 1.5),
     "matrix instructions, bytes": Kind("matrix_kinds", "i8", "gfx90a", 64, "v_mfma_i32_32x32x8i8", 3),
     "matrix instructions, bytes, gfx942": Kind("matrix_kinds", "i8", "gfx942", 64, "v_mfma_i32_16x16x32_i8", 3.5),
