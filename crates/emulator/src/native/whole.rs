@@ -29,6 +29,11 @@ impl Whole {
     pub fn run(&self) -> Option<&Run> {
         self.native.ops.first().and_then(Run::of)
     }
+
+    /// See [`Native::is_given_up`].
+    pub fn is_given_up(&self) -> bool {
+        self.native.is_given_up()
+    }
 }
 
 /// That of micro-ops which end in `s_endpgm`, if all others have native forms; `skip`: one is a branch onwards, to the end or to

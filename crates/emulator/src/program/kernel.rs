@@ -68,17 +68,29 @@ impl Tally {
     }
 }
 
-/// Workgroups of a worker after which it looks again for such code, and how often all of a launch's waves that are left would
-/// have to make a block hot for it to be worth while.
+/// Workgroups of a worker after which it looks again for such code, and how often all of a kernel's waves so far, and those of the
+/// launch that are left, would have to make a block hot for it to be worth while to make some.
 const BETWEEN_LOOKS: u64 = 32;
 const WORTH: u64 = 5;
 
 impl Program {
-    /// How many workgroups a worker runs by such code next; 0 if it is not time to look for it. `workgroups`: those that the
-    /// worker has begun; `waves_left`: the launch's waves that no worker has begun.
-    pub fn next_by_kernel(&mut self, workgroups: u64, waves_left: u64) -> u64 {
-        let is_time = workgroups.is_multiple_of(BETWEEN_LOOKS.min(self.hot)) && workgroups != 0;
-        if !is_time || waves_left < self.hot.saturating_mul(WORTH) {
+    /// How many workgroups a worker runs by such code next; 0 if it is not time to look for it, or there is none. `workgroups`: those
+    /// that the worker has begun; `waves_left`: the launch's waves that no worker has begun; `begin`: where waves begin.
+    pub fn next_by_kernel(&mut self, workgroups: u64, waves_left: u64, begin: Place) -> u64 {
+        let is_time = workgroups.is_multiple_of(BETWEEN_LOOKS.min(self.hot));
+        if workgroups == 0 || waves_left == 0 || workgroups != 1 && !is_time {
+            return 0;
+        }
+        let Some(entry) = self.by_place.get(&begin).map(|&at| &self.blocks[at as usize]) else { return 0 };
+        let is_worth_it = match entry.block.kernel.get() {
+            // An earlier launch has made it, as a rule: it is used at once.
+            Some(made) => made.as_ref().is_some_and(|made| !made.native.is_given_up()),
+            None => {
+                let so_far = entry.block.heat().saturating_add(entry.count);
+                is_time && so_far.saturating_add(waves_left) >= self.hot.saturating_mul(WORTH)
+            }
+        };
+        if !is_worth_it {
             return 0;
         }
         self.shuffle.as_mut().map_or(u64::MAX, |shuffle| shuffle.next() % 4)

@@ -27,9 +27,11 @@ impl Worker<'_> {
             && shared.watchdog.instructions > FAR;
         let Some(mut group) = self.ended.take_if(|_| is_usual) else { return Ok(()) };
         let left = shared.clusters.saturating_sub(shared.next_cluster.load(Relaxed));
-        let workgroups = self.program.next_by_kernel(self.outcome.groups, left * group.waves.len() as u64);
+        let begin = Place { pc: shared.dispatch.entry, mode: 0 };
+        let waves_left = left * group.waves.len() as u64;
+        let workgroups = self.program.next_by_kernel(self.outcome.groups, waves_left, begin);
         if workgroups > 0 {
-            self.run_some(&mut group, workgroups, resident)?;
+            self.run_some(&mut group, (workgroups, begin), resident)?;
         }
         self.free_waves.extend(self.ended.replace(group).into_iter().flat_map(|group| group.waves).map(|r| r.wave));
         Ok(())
@@ -39,14 +41,13 @@ impl Worker<'_> {
     fn run_some(
         &mut self,
         group: &mut Workgroup,
-        most: u64,
+        (most, begin): (u64, Place),
         resident: &mut Vec<Box<Workgroup>>,
     ) -> Result<(), Trouble> {
         let shared = self.shared;
         let d = &shared.dispatch;
         let count = group.waves.len() as u32;
         let (Some(first), Some(&slot)) = (group.waves.first_mut(), self.free_slots.last()) else { return Ok(()) };
-        let begin = Place { pc: d.entry, mode: 0 };
         let Some(mut kernel) = self.program.kernel(&first.wave, begin, &shared.start.constants) else { return Ok(()) };
         let Some(run) = kernel.code.run() else { return Ok(()) };
         let slot = self.slot0 + slot;
