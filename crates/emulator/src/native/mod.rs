@@ -55,9 +55,12 @@ mod tests_scalar_loads;
 #[cfg(test)]
 mod tests_signed_offsets;
 #[cfg(test)]
+mod tests_streams;
+#[cfg(test)]
 mod tests_whole;
 mod touched;
 mod whole;
+mod words_alike;
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};

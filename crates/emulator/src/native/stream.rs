@@ -3,12 +3,18 @@
 //! All lanes load before any stores: where a vector's lanes are at neighbouring words, those of the next ones behind them, and
 //! none is stored to that a later vector loads, it comes to the same to do all for one vector after the other. Whether it is
 //! so, this finds out before it does anything; if not, the phases do it. What registers hold is not kept: the wave ends.
+//!
+//! Of several words a lane, each has to be made of those with its number in what is loaded, all in the same way ([`alike`]).
+//! Then they stay in the order in which memory has them, and a wave is as many vectors more.
+//!
+//! [`alike`]: super::words_alike
 
 use super::addresses::{Base, Offsets, Place, Rest, Size};
 use super::forms::{Space, Store};
 use super::graph::Graph;
 use super::nodes::{Binary, Node, Value};
 use super::phase::{Phase, What};
+use super::words_alike::are_alike;
 use crate::registers::scalar;
 
 /// How lanes' addresses differ.
@@ -35,6 +41,8 @@ pub struct Stream {
     pub shapes: Vec<Shape>,
     /// The last ones are stored.
     pub words: Vec<Words>,
+    /// What a lane loads and stores, and its first word of what is stored.
+    pub size: Size,
     pub data: Value,
 }
 
@@ -45,10 +53,12 @@ impl Stream {
         else {
             return None;
         };
-        let (Space::Global { base }, Size::Word) = (store.space, store.size) else { return None };
+        let (Space::Global { base }, size @ (Size::Word | Size::Pair | Size::Quad)) = (store.space, store.size) else {
+            return None;
+        };
         let leads_between = |phase: &Phase| matches!(phase.what, What::Skip(_, to) if to == ops.start);
         let is_other = |node: &Node| match node {
-            Node::Global { place, .. } => place.size != Size::Word,
+            Node::Global { place, .. } => place.size != size,
             Node::Lds { .. } | Node::Buffer { .. } | Node::Called { .. } | Node::Crossed { .. } | Node::Readable(_) => {
                 true
             }
@@ -73,7 +83,12 @@ impl Stream {
             Some(base) => Rest::Base(base),
             None => Rest::High(addresses.row(store.address + 1)),
         };
-        let data = addresses.row(access.data);
+        let size = store.size;
+        let data: Vec<Value> = (access.data..).take(size.words().into()).map(|row| addresses.row(row)).collect();
+        if !are_alike(&addresses, &data) {
+            return None;
+        }
+        let data = *data.first()?;
         let mut values = addresses.clone();
         let (mut shapes, mut words) = (Vec::new(), Vec::new());
         for (at, node) in graph.nodes.iter().enumerate() {
@@ -84,13 +99,13 @@ impl Stream {
             words.extend(known.is_none().then_some(these));
             values.nodes[at] = Node::Streamed(number as u8);
         }
-        words.push(words_of(&addresses, &mut shapes, Place { low, rest, size: Size::Word }, access.offset));
+        words.push(words_of(&addresses, &mut shapes, Place { low, rest, size }, access.offset));
         let roots = shapes.iter().flat_map(|shape| [Some(shape.low), shape.high]).flatten();
         addresses.rows = (0..).zip(roots).collect();
         values.rows = [(0, data)].into();
         let is_known = |number: usize| !addresses.nodes[number].accesses();
         let knows = needed(&addresses).iter().enumerate().all(|(number, needed)| !needed || is_known(number));
-        knows.then_some(Stream { addresses, values, shapes, words, data })
+        knows.then_some(Stream { addresses, values, shapes, words, size, data })
     }
 }
 

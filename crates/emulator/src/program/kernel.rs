@@ -83,11 +83,11 @@ impl Program {
         }
         let Some(entry) = self.by_place.get(&begin).map(|&at| &self.blocks[at as usize]) else { return 0 };
         let is_worth_it = match entry.block.kernel.get() {
-            // An earlier launch has made it, as a rule: it is used at once.
+            // As a rule an earlier launch has made it.
             Some(made) => made.as_ref().is_some_and(|made| !made.native.is_given_up()),
             None => {
                 let so_far = entry.block.heat().saturating_add(entry.count);
-                is_time && so_far.saturating_add(waves_left) >= self.hot.saturating_mul(WORTH)
+                so_far.saturating_add(waves_left) >= self.hot.saturating_mul(WORTH)
             }
         };
         if !is_worth_it {

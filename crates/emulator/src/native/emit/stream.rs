@@ -122,7 +122,7 @@ impl Emitter<'_> {
         let plan = self.plan(&stream.addresses, self.pool);
         let top = self.asm.at;
         let mut body = Body::new(&plan, self.machine, self.asm, true);
-        let free = body.held.len();
+        let (free, size) = (body.held.len(), stream.size);
         let stays = self.machine.wide && stream.shapes.len() <= MOST_STAYING;
         if stays {
             body.held.truncate(free - 3 * stream.shapes.len());
@@ -134,12 +134,18 @@ impl Emitter<'_> {
             let high = shape.high.map(|high| body.vector(high)).transpose()?;
             if stays {
                 let expected = [1, 2, 3].map(|k| body.machine.vector(free - k - 3 * number));
-                Look { asm: body.asm, machine: self.machine, pool: self.pool, frame: self.frame, not: &mut self.not }
-                    .at_staying(*shape, kept(self.frame, number), (low, high), expected)?;
+                let (machine, pool, frame, not) = (self.machine, self.pool, self.frame, &mut self.not);
+                Look { asm: body.asm, machine, pool, frame, size, not }.at_staying(
+                    *shape,
+                    kept(self.frame, number),
+                    (low, high),
+                    expected,
+                )?;
                 continue;
             }
             let passing = [body.passing(0), body.passing(if self.machine.wide { 1 } else { 2 })];
-            Look { asm: body.asm, machine: self.machine, pool: self.pool, frame: self.frame, not: &mut self.not }.at(
+            let (machine, pool, frame, not) = (self.machine, self.pool, self.frame, &mut self.not);
+            Look { asm: body.asm, machine, pool, frame, size, not }.at(
                 *shape,
                 kept(self.frame, number),
                 (low, high),
@@ -155,7 +161,7 @@ impl Emitter<'_> {
             Code::Imul_r32_rm32_imm32,
             Register::EBP,
             self.frame.count(),
-            self.machine.bytes(),
+            self.machine.bytes() * i32::from(stream.size.words()),
         ))?;
         let store = stream.words.len() - 1;
         for (number, words) in stream.words.iter().enumerate() {
@@ -164,7 +170,7 @@ impl Emitter<'_> {
             if shape.high.is_some() {
                 self.put(Instruction::with2(Code::Mov_r32_rm32, Register::R9D, at.high()))?;
             }
-            sum(self.asm, (shape.offsets, Size::Word), shape.high.is_some(), words.base)?;
+            sum(self.asm, (shape.offsets, stream.size), shape.high.is_some(), words.base)?;
             if words.offset != 0 {
                 self.put(Instruction::with2(Code::Add_rm64_imm32, Register::RAX, words.offset))?;
             }
@@ -172,7 +178,7 @@ impl Emitter<'_> {
             self.put(Instruction::with_branch(Code::Call_rel32_64, finder as u64))?;
             self.put(Instruction::with2(Code::Test_rm64_r64, Register::R11, Register::R11))?;
             self.unless(Code::Je_rel32_64)?;
-            self.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, 3))?;
+            self.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, stream.size.lowest()))?;
             self.unless(Code::Jne_rel32_64)?;
             self.put(Instruction::with2(Code::Mov_rm64_r64, kept(self.frame, number).host(), Register::R11))?;
         }
@@ -196,6 +202,11 @@ impl Emitter<'_> {
         self.frame.begin(self.asm)?;
         self.put(Instruction::with2(Code::Mov_rm8_imm8, super::has_stored(), 1))?;
         self.put(Instruction::with2(Code::Xor_r32_rm32, Register::R12D, Register::R12D))?;
+        if stream.size > Size::Word {
+            // Nothing is read in them of rows and masks, which are not as long.
+            let doublings = stream.size.words().trailing_zeros() as i32;
+            self.put(Instruction::with2(Code::Shl_rm32_imm8, Register::EDX, doublings))?;
+        }
         let plan = self.plan(&stream.values, self.pool);
         let top = self.asm.at;
         let mut body = Body::new(&plan, self.machine, self.asm, true);
@@ -222,6 +233,7 @@ struct Look<'a> {
     machine: Machine,
     pool: &'a Pool,
     frame: Frame,
+    size: Size,
     not: &'a mut Vec<Jump>,
 }
 
@@ -279,7 +291,7 @@ impl Look<'_> {
             self.asm.put(Instruction::with2(machine.first_word(), Register::EAX, machine.low(high)))?;
             self.asm.put(Instruction::with2(Code::Mov_rm32_r32, kept.high(), Register::EAX))?;
         }
-        let (last, beyond) = limit(machine, shape.offsets, Size::Word);
+        let (last, beyond) = limit(machine, shape.offsets, self.size);
         self.asm.put(Instruction::with2(machine.first_word(), Register::EAX, machine.low(low)))?;
         self.asm.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, last))?;
         unless(self.asm, self.not, beyond)?;
@@ -289,13 +301,13 @@ impl Look<'_> {
 
     /// How far lanes are from a vector's first one.
     fn steps(&self, shape: Shape) -> MemoryOperand {
-        let steps = self.pool.steps(Size::Word, shape.offsets == Offsets::Units);
+        let steps = self.pool.steps(self.size, shape.offsets == Offsets::Units);
         MemoryOperand::with_base_displ(Register::RIP, steps as i64 * 4)
     }
 
     /// How far it is from one vector to the next one.
     fn step(&self, shape: Shape) -> i32 {
         let lanes = self.machine.lanes() as i32;
-        if shape.offsets == Offsets::Units { lanes } else { 4 * lanes }
+        if shape.offsets == Offsets::Units { lanes } else { self.size.bytes() * lanes }
     }
 }
