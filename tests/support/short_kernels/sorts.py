@@ -79,7 +79,7 @@ SORTS = {
     "workers": Sort(ShapedKernel, SCALAR_KINDS, 3, _ORDERLY, (12, 40), RARELY, threads=2, mixed=True),
     # So many workgroups that workers go over to native code in the middle.
     "long": Sort(ShapedKernel, SCALAR_KINDS, 3, _LONG, (3, 8), RARELY, USUAL, threads=2, mixed=True),
-    "streams": Sort(StreamKernel, KINDS, 3, _PLACED, (25, 40), (0.1, 0.5), mixed=True),
+    "streams": Sort(StreamKernel, KINDS, 3, _PLACED, (25, 40), (0.1, 0.6), mixed=True),
     "placed": Sort(Kernel, KINDS, 3, _PLACED, (12, 40), (0.05, 0.5)),
     "narrow": Sort(NarrowKernel, KINDS, 2, _plain, (25, 40), (0.02, 0.4)),
     "narrow-placed": Sort(NarrowKernel, KINDS, 2, _PLACED, (12, 40), (0.05, 0.6)),

@@ -44,7 +44,7 @@ const TWO: u16 = rows::CONST + 116;
 type Makes = fn(u16, u16) -> Vec<(IsaOp, u16, [u16; 3])>;
 
 /// What kernels do between loads and the store, by the number of words of a lane, and whether several words are computed alike.
-const KERNELS: [(&str, Makes, bool); 12] = [
+const KERNELS: [(&str, Makes, bool); 15] = [
     ("a", |_, n| vec![(IsaOp::VMovB32, STORED + n, [LOADED_A + n, 0, 0])], true),
     ("a + b", |_, n| vec![(IsaOp::VAddF32, STORED + n, [LOADED_A + n, LOADED_B + n, 0])], true),
     ("s a + b", |_, n| vec![(IsaOp::VFmaF32, STORED + n, [LOADED_A + n, SPLAT, LOADED_B + n])], true),
@@ -60,6 +60,17 @@ const KERNELS: [(&str, Makes, bool); 12] = [
         true,
     ),
     ("s", |_, n| vec![(IsaOp::VMovB32, STORED + n, [SPLAT, 0, 0])], true),
+    (
+        "2 a + b, factors in any order",
+        |_, n| {
+            let [x, y] = if n == 1 { [TWO, LOADED_A + n] } else { [LOADED_A + n, TWO] };
+            vec![(IsaOp::VFmaF32, STORED + n, [x, y, LOADED_B + n])]
+        },
+        true,
+    ),
+    ("a + b or b + a, integers", |_, n| vec![(IsaOp::VAddU32, STORED + n, in_turns(n))], true),
+    // Which NaN comes out is another one.
+    ("a + b or b + a", |_, n| vec![(IsaOp::VAddF32, STORED + n, in_turns(n))], false),
     ("another word of a", |words, n| vec![(IsaOp::VMovB32, STORED + n, [LOADED_A + (n + 1) % words, 0, 0])], false),
     ("a + the first word of b", |_, n| vec![(IsaOp::VAddU32, STORED + n, [LOADED_A + n, LOADED_B, 0])], false),
     ("the first word of a", |_, n| vec![(IsaOp::VMovB32, STORED + n, [LOADED_A, 0, 0])], false),
@@ -75,6 +86,11 @@ const KERNELS: [(&str, Makes, bool); 12] = [
     ),
     ("n", |_, n| vec![(IsaOp::VMovB32, STORED + n, [rows::CONST + n, 0, 0])], false),
 ];
+
+/// Operands of which now one, now the other is first.
+fn in_turns(n: u16) -> [u16; 3] {
+    if n == 1 { [LOADED_B + n, LOADED_A + n, 0] } else { [LOADED_A + n, LOADED_B + n, 0] }
+}
 
 /// How lanes' addresses are given.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -288,9 +304,9 @@ fn lanes_that_are_off_or_elsewhere_and_faults_are_left_to_the_phases() {
 fn offsets_that_begin_anew_are_left_to_the_phases() {
     const ALL: i64 = 1 << 32;
     for (way, words) in ways().into_iter().flat_map(|way| [1, 2, 4].map(|words| (way, words))) {
-        let lane = 4 * i64::from(words);
-        let cases = [(ALL - LEN, true, Flow::Next), (ALL - TO - 8 * lane, false, Flow::Fault)];
-        for (back, may, flow) in cases {
+        let (lane, lanes) = (4 * i64::from(words), if way.1 { 64 } else { 32 });
+        let before = |lanes: i64| (ALL - TO - lanes * lane, false, Flow::Fault);
+        for (back, may, flow) in [(ALL - LEN, true, Flow::Next), before(8), before(lanes - 1)] {
             let lie = Lie { apart: lane, back, ..NEAR };
             let ops = kernel(KERNELS[1].1, words, By::Offsets, [0; 3]);
             let about = format!("{way:?} {words} words, {lie:?}");

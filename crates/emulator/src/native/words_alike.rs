@@ -6,7 +6,8 @@
 use super::graph::Graph;
 use super::nodes::{Binary, Node, Value};
 
-/// Of what a value is computed: of loaded words with this number, if of any; and what it is, if they are first ones instead.
+/// Of what a value is computed: of loaded words with this number, if of any; and what it is, if they are first ones instead, and
+/// operands that may change places are in order.
 type Known = (Option<u8>, Value);
 
 /// Whether these are a lane's words in a row that are computed so; one word may be computed in any way.
@@ -26,9 +27,9 @@ pub fn are_alike(graph: &Graph, words: &[Value]) -> bool {
         };
         known.push(next);
     }
-    words.iter().zip(0..).all(|(value, number)| match known[value.0 as usize] {
-        Some((word, as_first)) => as_first == first && word.is_none_or(|word| word == number),
-        None => false,
+    let Some((_, as_first)) = known[first.0 as usize] else { return false };
+    words.iter().zip(0..).all(|(value, number)| {
+        known[value.0 as usize].is_some_and(|(word, other)| other == as_first && word.is_none_or(|word| word == number))
     })
 }
 
@@ -43,7 +44,11 @@ fn of_firsts(graph: &mut Graph, known: &[Option<Known>], node: Node) -> Option<K
         all = all.or(word);
     }
     let first = |value: Value| known[value.0 as usize].map_or(value, |(_, first)| first);
-    let node = with_sources(node, first)?;
+    let node = match with_sources(node, first)? {
+        Node::Binary(op, a, b) if graph.may_swap(op, a, b) => Node::Binary(op, a.min(b), a.max(b)),
+        Node::Fma(a, b, c) if graph.may_swap(Binary::MulF, a, b) => Node::Fma(a.min(b), a.max(b), c),
+        node => node,
+    };
     Some((all, graph.node(node)))
 }
 
