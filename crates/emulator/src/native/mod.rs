@@ -53,6 +53,8 @@ mod tests_apart;
 #[cfg(test)]
 mod tests_scalar_loads;
 #[cfg(test)]
+mod tests_scattered;
+#[cfg(test)]
 mod tests_signed_offsets;
 #[cfg(test)]
 mod tests_streams;

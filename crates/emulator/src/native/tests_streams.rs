@@ -37,7 +37,7 @@ const OTHER: u16 = 20;
 /// A scalar, the same as a row, and a pair that is added to offsets.
 const SCALAR: u16 = 5;
 const SPLAT: u16 = rows::TEMP + 3;
-const BASE: u8 = 30;
+pub(super) const BASE: u8 = 30;
 const TWO: u16 = rows::CONST + 116;
 
 /// What is done to words `n` of both arrays, by rows.
@@ -94,12 +94,12 @@ fn in_turns(n: u16) -> [u16; 3] {
 
 /// How lanes' addresses are given.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum By {
+pub(super) enum By {
     Addresses,
     Offsets,
 }
 
-fn access(action: Action, words: u16, [place, data]: [u16; 2], (by, imm): (By, i64), inst: u16) -> Op {
+pub(super) fn access(action: Action, words: u16, [place, data]: [u16; 2], (by, imm): (By, i64), inst: u16) -> Op {
     let (run, imm2) = (Variants::of::<global_words::Words>().select(), Encoded::new(action, words as u8).0);
     let ssrc = if by == By::Addresses { NO_BASE } else { BASE };
     let (kind, imm) = (Kind::GLOBAL_WORDS, imm as u64);

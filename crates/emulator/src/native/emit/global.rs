@@ -10,7 +10,7 @@ use super::frame::PLACE;
 use super::lds::NEIGHBOURS;
 use super::look::Look;
 use super::stretch::{EXPECTED, Stretch};
-use super::{EXEC, Jump, TooLarge, columns, lanes, masked};
+use super::{EXEC, Jump, TooLarge, columns, lanes, masked, scattered};
 
 impl Body<'_> {
     /// What each lane loads from device memory.
@@ -56,6 +56,16 @@ impl Body<'_> {
             self.found.push(place);
             end
         };
+        let mut scattered_end = None;
+        if scattered::is_possible(size, high.err()) {
+            self.put(Instruction::with2(Code::Cmp_rm32_imm32, how, scattered::SCATTERED))?;
+            let other = self.asm.jump(Code::Jne_rel32_64)?;
+            let (machine, frame, exit) = (self.machine, self.plan.frame, self.plan.exit);
+            let found = scattered::Found { machine, frame, exec, finder: self.plan.scattered, exit };
+            self.scattered(found, (low, high), (size, offset), to)?;
+            scattered_end = Some(self.asm.jump(Code::Jmp_rel32_64)?);
+            self.asm.land(other);
+        }
         self.put(Instruction::with2(Code::Cmp_rm32_imm32, how, NEIGHBOURS))?;
         let off = self.asm.jump(Code::Ja_rel32_64)?;
         let all = size.bytes() * self.machine.lanes() as i32;
@@ -93,6 +103,7 @@ impl Body<'_> {
             false => Code::VEX_Vxorps_ymm_ymm_ymmm256,
         };
         to.iter().try_for_each(|&to| self.put(Instruction::with3(zero, to, to, to)))?;
+        scattered_end.into_iter().for_each(|end| self.asm.land(end));
         self.asm.land(expected_end);
         self.asm.land(near_end);
         self.asm.land(same_end);

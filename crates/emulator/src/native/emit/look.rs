@@ -5,7 +5,7 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 use super::super::addresses::{Base, Offsets, Size};
 use super::super::machine::Machine;
 use super::lds::{NEIGHBOURS, SAME};
-use super::{Assembler, EXEC, Jump, Pool, TooLarge, masked};
+use super::{Assembler, EXEC, Jump, Pool, TooLarge, masked, scattered};
 use crate::memory::Recent;
 
 /// No lane is on.
@@ -90,8 +90,8 @@ impl Look<'_> {
         MemoryOperand::with_base_displ(Register::RIP, at as i64 * 4)
     }
 
-    /// Leaves unless all lanes that are on are at one address, or at neighbouring words. `high`: the upper halves, or a pair
-    /// of scalar registers.
+    /// Leaves unless all lanes that are on are at one address, or at neighbouring words, or may be [anywhere](scattered). `high`: the
+    /// upper halves, or a pair of scalar registers.
     pub(super) fn apart(&mut self, low: Register, high: Result<Register, Base>) -> Result<(), TooLarge> {
         let exit = self.exit as u64;
         let off = if self.machine.wide { Some(self.wide(low, high)?) } else { self.narrow(low, high)? };
@@ -101,7 +101,13 @@ impl Look<'_> {
         let same = self.asm.jump(Code::Je_rel32_64)?;
         self.put(Instruction::with2(Code::Mov_rm32_imm32, self.how, NEIGHBOURS))?;
         self.put(Instruction::with2(Code::Test_rm32_r32, Register::EBP, Register::EBP))?;
-        self.put(Instruction::with_branch(Code::Jne_rel32_64, exit))?;
+        if scattered::is_possible(self.size, high.err()) {
+            let near = self.asm.jump(Code::Je_rel32_64)?;
+            self.put(Instruction::with2(Code::Mov_rm32_imm32, self.how, scattered::SCATTERED))?;
+            self.asm.land(near);
+        } else {
+            self.put(Instruction::with_branch(Code::Jne_rel32_64, exit))?;
+        }
         if let Some(off) = off {
             let near = self.asm.jump(Code::Jmp_rel32_64)?;
             self.asm.land(off);

@@ -43,8 +43,10 @@ mod registers;
 mod results;
 mod scalar;
 mod scalar_load;
+mod scattered;
 mod span;
 mod store;
+mod store_several;
 mod stream;
 mod stretch;
 
@@ -134,6 +136,18 @@ pub fn emit(phases: &[Phase], machine: Machine, wave64: bool, purpose: Purpose) 
         *finder = asm.at;
         look::finder(&mut asm, write)?;
     }
+    let mut scattered = [0; 2];
+    let is_scattered = |phase: &Phase, write: bool| match &phase.what {
+        What::Lanes(graph) => !write && graph.places().iter().any(|place| place.size.words() > 1),
+        What::Store(store) => write && matches!(store.space, Space::Global { .. }) && store.size.words() > 1,
+        _ => false,
+    };
+    for (at, (write, finder)) in scattered.iter_mut().zip([false, true].into_iter().zip(finders)) {
+        if phases.iter().any(|phase| is_scattered(phase, write)) {
+            *at = asm.at;
+            scattered::finder(&mut asm, machine, frame, finder)?;
+        }
+    }
     let spans = span::spans(phases);
     let read_whole = read_whole(phases, wave64);
     let mut entries = [0; 2];
@@ -204,7 +218,7 @@ pub fn emit(phases: &[Phase], machine: Machine, wave64: bool, purpose: Purpose) 
             frame.begin(&mut asm)?;
             match &phase.what {
                 What::Lanes(graph) => {
-                    let places = [exit, finders[0]];
+                    let places = [exit, finders[0], scattered[0]];
                     let plan = Plan::new(graph, &pool, frame, places, (wave64, read_whole.clone()))?;
                     Body::new(&plan, machine, &mut asm, full).lanes()?;
                 }
@@ -218,6 +232,7 @@ pub fn emit(phases: &[Phase], machine: Machine, wave64: bool, purpose: Purpose) 
                         frame,
                         exit,
                         finder: finders[1],
+                        scattered: scattered[1],
                     }
                     .all()?;
                 }
@@ -292,6 +307,8 @@ struct Plan<'a> {
     exit: usize,
     /// What finds device memory.
     finder: usize,
+    /// [`scattered::finder`]
+    scattered: usize,
     wave64: bool,
     /// Scalar registers that another phase reads, more than one vector's lanes at a time.
     read_whole: BTreeSet<u8>,
@@ -302,7 +319,7 @@ impl<'a> Plan<'a> {
         graph: &'a Graph,
         pool: &'a Pool,
         frame: Frame,
-        [exit, finder]: [usize; 2],
+        [exit, finder, scattered]: [usize; 3],
         (wave64, read_whole): (bool, BTreeSet<u8>),
     ) -> Result<Plan<'a>, TooLarge> {
         let live = graph.live();
@@ -311,6 +328,20 @@ impl<'a> Plan<'a> {
         if reaches.len() > ADDRESSES || places.len() + buffers.len() > ADDRESSES {
             return Err(TooLarge);
         }
-        Ok(Plan { graph, live, checks, pool, frame, reaches, places, buffers, exit, finder, wave64, read_whole })
+        Ok(Plan {
+            graph,
+            live,
+            checks,
+            pool,
+            frame,
+            reaches,
+            places,
+            buffers,
+            exit,
+            finder,
+            scattered,
+            wave64,
+            read_whole,
+        })
     }
 }

@@ -6,9 +6,10 @@ use super::super::addresses::{Base, Offsets, Size};
 use super::super::forms::{Space, Store};
 use super::super::machine::Machine;
 use super::super::nodes::Binary;
+use super::frame::VECTORS;
 use super::look::Look;
 use super::stretch::Stretch;
-use super::{Assembler, EXEC, Frame, Jump, Pool, TooLarge, columns, lanes, masked};
+use super::{Assembler, EXEC, Frame, Jump, Pool, TooLarge, lanes, masked, scattered};
 use crate::registers::scalar;
 
 /// Vector registers: addresses, data, three to work with, and (narrow) the lanes that are on.
@@ -17,8 +18,6 @@ pub(super) const DATA: usize = 1;
 pub(super) const ONE: usize = 2;
 pub(super) const OTHER: usize = 3;
 pub(super) const LIMIT: usize = 4;
-/// Four of several words.
-const FIRST_OF_SEVERAL: usize = 6;
 pub(super) const ON: usize = 5;
 
 pub(super) struct Emitter<'a> {
@@ -30,6 +29,8 @@ pub(super) struct Emitter<'a> {
     pub frame: Frame,
     pub exit: usize,
     pub finder: usize,
+    /// [`scattered::finder`]
+    pub scattered: usize,
 }
 
 impl Emitter<'_> {
@@ -123,8 +124,10 @@ impl Emitter<'_> {
             Some(on) => Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, on),
             None => Instruction::with2(Code::Mov_r32_imm32, Register::EAX, 0xff),
         })?;
-        let Emitter { store, machine, full, pool, frame, exit, finder, .. } = *self;
-        lanes::each(self.asm, |asm| lane(&mut Emitter { asm, store, machine, full, pool, frame, exit, finder }))
+        let Emitter { store, machine, full, pool, frame, exit, finder, scattered, .. } = *self;
+        lanes::each(self.asm, |asm| {
+            lane(&mut Emitter { asm, store, machine, full, pool, frame, exit, finder, scattered })
+        })
     }
 
     /// What a row's lanes store, each at the bottom of its word.
@@ -173,7 +176,7 @@ impl Emitter<'_> {
                 return it.store_near(to, value);
             }
             if size.words() > 1 {
-                return it.several(access.data, size);
+                return it.several(access.data, size, scattered::is_possible(size, base));
             }
             if it.machine.wide {
                 it.load_data(access.data)?;
@@ -186,79 +189,6 @@ impl Emitter<'_> {
             })
         };
         self.each(word, next)
-    }
-
-    /// Several words of each lane, as they lie in memory where lanes are neighbours.
-    pub(super) fn turned(&mut self, data: u16, size: Size) -> Result<Vec<Register>, TooLarge> {
-        let registers: Vec<Register> = (0..usize::from(size.words())).map(|n| self.v(FIRST_OF_SEVERAL + n)).collect();
-        for (&register, row) in registers.iter().zip(data..) {
-            let from = self.row(row);
-            self.put(Instruction::with2(self.machine.load(), register, from))?;
-        }
-        let (machine, one) = (self.machine, self.v(DATA));
-        match registers[..] {
-            [a, b] => {
-                columns::join(self.asm, machine, [a, b], one)?;
-                columns::collect_pairs(self.asm, machine, [a, b], one)?;
-            }
-            [a, b, c, d] => {
-                columns::turn(self.asm, machine, [a, b, c, d], one)?;
-                columns::collect(self.asm, machine, [a, b, c, d], one)?;
-            }
-            _ => return Err(TooLarge),
-        }
-        Ok(registers)
-    }
-
-    /// Stores registers one behind the other.
-    pub(super) fn put_all(
-        &mut self,
-        registers: &[Register],
-        to: impl Fn(i64) -> MemoryOperand,
-    ) -> Result<(), TooLarge> {
-        for (&register, by) in registers.iter().zip((0..).step_by(self.machine.bytes() as usize)) {
-            self.put(Instruction::with2(self.machine.store(), to(by), register))?;
-        }
-        Ok(())
-    }
-
-    /// Stores several words of each lane behind R11.
-    fn several(&mut self, data: u16, size: Size) -> Result<(), TooLarge> {
-        let registers = self.turned(data, size)?;
-        let machine = self.machine;
-        let all_on = match self.exec() {
-            _ if machine.wide => {
-                self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, EXEC, EXEC))?;
-                Some(self.asm.jump(Code::Jae_rel32_64)?)
-            }
-            Some(on) => {
-                self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, on))?;
-                self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, 0xff))?;
-                Some(self.asm.jump(Code::Jne_rel32_64)?)
-            }
-            None => None,
-        };
-        self.put_all(&registers, |by| MemoryOperand::with_base_displ(Register::R11, by))?;
-        let Some(some_off) = all_on else { return Ok(()) };
-        let end = self.asm.jump(Code::Jmp_rel32_64)?;
-        self.asm.land(some_off);
-        // Lanes' words are copied from the stack, R12 being kept.
-        let kept = self.frame.calls;
-        self.put_all(&registers, |by| MemoryOperand::with_base_displ(Register::RSP, kept + by))?;
-        self.put(Instruction::with2(Code::Mov_r64_rm64, Register::RBP, Register::R11))?;
-        self.lane_by_lane(self.exec(), |it| {
-            it.put(Instruction::with2(Code::Shl_rm32_imm8, Register::R9D, size.bytes().trailing_zeros() as i32))?;
-            it.copy_lane(size, MemoryOperand::with_base_index(Register::RBP, Register::R9))
-        })?;
-        self.asm.land(end);
-        Ok(())
-    }
-
-    /// Stores several words that the stack has so far on as R9 says.
-    pub(super) fn copy_lane(&mut self, size: Size, to: MemoryOperand) -> Result<(), TooLarge> {
-        let (machine, one, kept) = (self.machine, self.v(DATA), self.frame.calls);
-        let from = MemoryOperand::with_base_index_scale_displ_size(Register::RSP, Register::R9, 1, kept, 8);
-        lanes::copy(self.asm, machine, size, (to, from), one)
     }
 
     /// Keeps where the lanes' words go, or leaves if they are not neighbours that may be written.
@@ -288,8 +218,21 @@ impl Emitter<'_> {
         elsewhere.into_iter().for_each(|jump| look.asm.land(jump));
         look.apart(low, high)?;
         look.stretch(stretch, low, high, self.finder, here)?;
+        let may_be_scattered = scattered::is_possible(size, base);
         self.put(Instruction::with2(Code::Cmp_rm32_imm32, how, super::lds::NEIGHBOURS))?;
-        self.put(Instruction::with_branch(Code::Jne_rel32_64, exit))?;
+        let mut scattered_end = None;
+        if may_be_scattered {
+            // All may be at one place, too.
+            let near = self.asm.jump(Code::Je_rel32_64)?;
+            let found = scattered::Found { machine, frame: self.frame, exec, finder: self.scattered, exit: exit_at };
+            found.find(self.asm, (low, high), (size, offset))?;
+            self.put(Instruction::with2(Code::Mov_rm64_r64, MemoryOperand::with_base(Register::R12), Register::R11))?;
+            self.put(Instruction::with2(Code::Mov_rm32_imm32, is_scattered(), 1))?;
+            scattered_end = Some(self.asm.jump(Code::Jmp_rel32_64)?);
+            self.asm.land(near);
+        } else {
+            self.put(Instruction::with_branch(Code::Jne_rel32_64, exit))?;
+        }
         self.put(Instruction::with2(Code::Mov_r64_rm64, Register::RAX, address))?;
         self.put(Instruction::with2(Code::Add_rm64_imm32, Register::RAX, offset))?;
         let all = size.bytes() * self.machine.lanes() as i32;
@@ -300,6 +243,16 @@ impl Emitter<'_> {
         self.put(Instruction::with2(Code::Test_rm32_imm32, Register::R11D, size.lowest()))?;
         self.put(Instruction::with_branch(Code::Jne_rel32_64, exit))?;
         self.asm.land(expected);
-        self.put(Instruction::with2(Code::Mov_rm64_r64, MemoryOperand::with_base(Register::R12), Register::R11))
+        self.put(Instruction::with2(Code::Mov_rm64_r64, MemoryOperand::with_base(Register::R12), Register::R11))?;
+        if may_be_scattered {
+            self.put(Instruction::with2(Code::Mov_rm32_imm32, is_scattered(), 0))?;
+        }
+        scattered_end.into_iter().for_each(|end| self.asm.land(end));
+        Ok(())
     }
+}
+
+/// Whether the lanes of the vector that R12 leads to lie anywhere.
+pub(super) fn is_scattered() -> MemoryOperand {
+    MemoryOperand::with_base_displ(Register::R12, 8 * VECTORS as i64)
 }

@@ -111,6 +111,7 @@ impl Emitter<'_> {
             buffers: Vec::new(),
             exit: 0,
             finder: 0,
+            scattered: 0,
             wave64: self.wave64,
             read_whole: Default::default(),
         }
