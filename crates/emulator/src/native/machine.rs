@@ -121,6 +121,14 @@ impl Machine {
         }
     }
 
+    /// A piece of sixteen bytes of a vector, with the number of a constant, that is replaced, or that is stored.
+    pub fn insert(self) -> Code {
+        self.either(Code::VEX_Vinsertf128_ymm_ymm_xmmm128_imm8, Code::EVEX_Vinsertf32x4_zmm_k1z_zmm_xmmm128_imm8)
+    }
+    pub fn extract(self) -> Code {
+        self.either(Code::VEX_Vextractf128_xmmm128_ymm_imm8, Code::EVEX_Vextractf32x4_xmmm128_k1z_zmm_imm8)
+    }
+
     /// Words by the numbers of lanes in the first source.
     pub fn permute(self) -> Code {
         self.either(Code::VEX_Vpermd_ymm_ymm_ymmm256, Code::EVEX_Vpermd_zmm_k1z_zmm_zmmm512b32)

@@ -151,10 +151,21 @@ impl Body<'_> {
 
     /// Several words of each lane, which lie in a row.
     pub(super) fn near_several(&mut self, to: &[Register], base: Register, at: i64) -> Result<(), TooLarge> {
+        self.load_several(to, base, at)?;
+        self.sort_several(to)
+    }
+
+    /// The same as they lie there.
+    pub(super) fn load_several(&mut self, to: &[Register], base: Register, at: i64) -> Result<(), TooLarge> {
         for (&to, by) in to.iter().zip((at..).step_by(self.machine.bytes() as usize)) {
             let from = MemoryOperand::with_base_displ(base, by);
             self.put(Instruction::with2(self.machine.load(), to, from))?;
         }
+        Ok(())
+    }
+
+    /// Lanes' words in a row become a register for each word.
+    pub(super) fn sort_several(&mut self, to: &[Register]) -> Result<(), TooLarge> {
         let (machine, one) = (self.machine, self.passing(0));
         match *to {
             [a, b] => {

@@ -145,7 +145,7 @@ pub fn emit(phases: &[Phase], machine: Machine, wave64: bool, purpose: Purpose) 
     for (at, (write, finder)) in scattered.iter_mut().zip([false, true].into_iter().zip(finders)) {
         if phases.iter().any(|phase| is_scattered(phase, write)) {
             *at = asm.at;
-            scattered::finder(&mut asm, machine, frame, finder)?;
+            scattered::finder(&mut asm, (machine, &pool, frame), finder)?;
         }
     }
     let spans = span::spans(phases);

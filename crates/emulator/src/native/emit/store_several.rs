@@ -4,7 +4,7 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::super::addresses::Size;
 use super::store::{DATA, Emitter, is_scattered};
-use super::{EXEC, TooLarge, columns, lanes};
+use super::{EXEC, TooLarge, columns, lanes, scattered};
 
 /// The first of four vector registers.
 const FIRST_OF_SEVERAL: usize = 6;
@@ -84,20 +84,42 @@ impl Emitter<'_> {
         }
         if let Some(scattered) = scattered {
             self.asm.land(scattered);
-            self.put_all(&registers, |by| MemoryOperand::with_base_displ(Register::RSP, kept + by))?;
-            let vector = MemoryOperand::with_base_displ(Register::RSP, self.frame.kept);
-            self.put(Instruction::with2(Code::Mov_rm64_r64, vector, Register::R12))?;
-            self.put(Instruction::with2(Code::Mov_r64_rm64, Register::R12, Register::R11))?;
-            // Where lanes are at one place, the highest one's stays.
-            self.lane_by_lane(self.exec(), |it| {
-                let at = it.of_lane(it.store.address, 0);
-                it.put(Instruction::with2(Code::Mov_r32_rm32, Register::EBP, at))?;
-                it.put(Instruction::with2(Code::Shl_rm32_imm8, Register::R9D, scale))?;
-                it.copy_lane(size, MemoryOperand::with_base_index(Register::R12, Register::RBP))
-            })?;
-            self.put(Instruction::with2(Code::Mov_r64_rm64, Register::R12, vector))?;
+            self.scattered(&registers, size)?;
         }
         ends.into_iter().for_each(|end| self.asm.land(end));
+        Ok(())
+    }
+
+    /// Stores what registers have of lanes in a row, as far behind R11 as the row of addresses says.
+    fn scattered(&mut self, registers: &[Register], size: Size) -> Result<(), TooLarge> {
+        let (machine, kept) = (self.machine, self.frame.calls);
+        let (exec, exit) = (self.exec(), self.exit);
+        let found = scattered::Found { machine, frame: self.frame, exec, finder: self.scattered, exit };
+        let (some_off, mut end) = (found.some_off(self.asm, size)?, None);
+        // Where lanes are at one place, the highest one's stays.
+        if size == Size::Quad {
+            for (lane, (from, piece)) in scattered::pieces(machine, registers).enumerate() {
+                let row = i64::from(self.store.address) * 256;
+                let at = MemoryOperand::with_base_displ(Register::RDI, row + 4 * lane as i64);
+                self.put(Instruction::with2(Code::Mov_r32_rm32, Register::R9D, at))?;
+                let to = MemoryOperand::with_base_index(Register::R11, Register::R9);
+                self.put(Instruction::with3(machine.extract(), to, from, piece))?;
+            }
+            end = Some(self.asm.jump(Code::Jmp_rel32_64)?);
+        }
+        some_off.into_iter().for_each(|jump| self.asm.land(jump));
+        self.put_all(registers, |by| MemoryOperand::with_base_displ(Register::RSP, kept + by))?;
+        let vector = MemoryOperand::with_base_displ(Register::RSP, self.frame.kept);
+        self.put(Instruction::with2(Code::Mov_rm64_r64, vector, Register::R12))?;
+        self.put(Instruction::with2(Code::Mov_r64_rm64, Register::R12, Register::R11))?;
+        self.lane_by_lane(exec, |it| {
+            let at = it.of_lane(it.store.address, 0);
+            it.put(Instruction::with2(Code::Mov_r32_rm32, Register::EBP, at))?;
+            it.put(Instruction::with2(Code::Shl_rm32_imm8, Register::R9D, size.bytes().trailing_zeros() as i32))?;
+            it.copy_lane(size, MemoryOperand::with_base_index(Register::R12, Register::RBP))
+        })?;
+        self.put(Instruction::with2(Code::Mov_r64_rm64, Register::R12, vector))?;
+        end.into_iter().for_each(|end| self.asm.land(end));
         Ok(())
     }
 
