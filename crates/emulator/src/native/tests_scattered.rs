@@ -25,29 +25,32 @@ const PLACE_TO: u16 = 42;
 const LOADED: u16 = 1;
 const STORED: u16 = 9;
 
-/// Bytes from where the allocation begins to what a lane accesses.
-type Lies = fn(i64) -> i64;
+/// Bytes from where the allocation begins to what a lane accesses; how many bytes that are.
+type Lies = fn(i64, i64) -> i64;
 
-const INSIDE: [Lies; 6] = [
-    |lane| 256 * lane,
-    |lane| 2048 - 16 * lane,
-    |lane| 4 * (lane * 37 % 512),
+const INSIDE: [Lies; 8] = [
+    |lane, _| 256 * lane,
+    |lane, size| 2048 - size * lane,
+    |lane, _| 4 * (lane * 37 % 512),
     // Some at one place, some over each other.
-    |lane| 1000 + 4 * (lane % 5),
-    |lane| if lane == 0 { LEN - 16 } else { 4 * lane - 4 },
-    |lane| 24 * lane + 4 * (lane / 16),
+    |lane, _| 1000 + 4 * (lane % 5),
+    |lane, _| if lane == 0 { LEN - 16 } else { 4 * lane - 4 },
+    |lane, size| size * lane + 4 * (lane / 8),
+    // Some vectors' lanes are neighbours.
+    |lane, size| if lane < 16 { size * (15 - lane) } else { size * lane },
+    |lane, size| size * lane,
 ];
 const OUTSIDE: [Lies; 6] = [
-    |lane| if lane == 9 { LEN - 4 } else { 64 * lane },
-    |lane| if lane == 9 { LEN + 64 } else { 64 * lane },
-    |lane| if lane == 9 { -16 } else { 64 * lane },
-    |lane| if lane == 9 { 1 << 32 } else { 64 * lane },
-    |lane| if lane == 9 { 1 << 33 } else { 64 * lane },
+    |lane, size| if lane == 9 { LEN + 4 - size } else { 64 * lane },
+    |lane, _| if lane == 9 { LEN + 64 } else { 64 * lane },
+    |lane, _| if lane == 9 { -16 } else { 64 * lane },
+    |lane, _| if lane == 9 { 1 << 32 } else { 64 * lane },
+    |lane, _| if lane == 9 { 1 << 33 } else { 64 * lane },
     // Behind a half.
-    |lane| if lane == 9 { 1002 } else { 64 * lane },
+    |lane, _| if lane == 9 { 1002 } else { 64 * lane },
 ];
 
-fn wave_there([from, to]: [Lies; 2], by: By, (wave64, exec): (bool, u64), imm: i64) -> (Wave, u64) {
+fn wave_there([from, to]: [Lies; 2], size: i64, by: By, (wave64, exec): (bool, u64), imm: i64) -> (Wave, u64) {
     let mut w = wave(5, wave64, exec, HOST, 3);
     let mut random = Random::new(9);
     let mut memory = Memory::new();
@@ -62,7 +65,7 @@ fn wave_there([from, to]: [Lies; 2], by: By, (wave64, exec): (bool, u64), imm: i
     w.set_s64(BASE, place.wrapping_sub(imm as u64));
     for (row, lies) in [(PLACE_FROM, from), (PLACE_TO, to)] {
         let more = if by == By::Addresses { place as i64 - imm } else { 0 };
-        let at: [i64; 64] = std::array::from_fn(|lane| more + lies(lane as i64));
+        let at: [i64; 64] = std::array::from_fn(|lane| more + lies(lane as i64, size));
         *w.row_mut(row) = Row(at.map(|at| at as u32));
         *w.row_mut(row + 1) = Row(at.map(|at| (at >> 32) as u32));
     }
@@ -86,19 +89,22 @@ fn after((mut w, place): (Wave, u64), ops: &[Op]) -> (After, u32) {
     (After { ended, rows, memory, has_stored: w.has_stored }, w.finished)
 }
 
-/// Whether a load and a store of so many words were native to their end.
+/// Whether loads and stores of so many words were native to their end, each from or to one place and then the other one.
 fn is_native(way: (Machine, bool), words: u16, lies: [Lies; 2], by: By, exec: u64, about: &str) -> bool {
     let (machine, wave64) = way;
     let (load, store) = (Action::Load(Transfer::Words), Action::Store(Transfer::Words));
     // The allocation begins at a multiple of 4 GiB: addresses have the same upper half behind it.
     let imm = -32;
+    let access = |action, place, row, inst| access(action, words, [place, row], (by, imm), inst);
     let ops = [
-        access(load, words, [PLACE_FROM, LOADED], (by, imm), 0),
-        access(store, words, [PLACE_TO, STORED], (by, imm), 1),
+        access(load, PLACE_FROM, LOADED, 0),
+        access(store, PLACE_TO, STORED, 1),
+        access(load, PLACE_TO, LOADED + 4, 2),
+        access(store, PLACE_FROM, STORED + 4, 3),
     ];
     let native = native_on(machine, &ops, wave64, Mode(HOST), false).expect("a run");
     assert_eq!(native.ops.len(), 1, "{about}");
-    let make = || wave_there(lies, by, (wave64, exec), imm);
+    let make = || wave_there(lies, 4 * i64::from(words), by, (wave64, exec), imm);
     let ((ours, finished), (theirs, _)) = (after(make(), &native.ops), after(make(), &ops));
     assert_eq!(ours.ended, theirs.ended, "{about}");
     assert!(ours == theirs, "rows or memory: {about}");
