@@ -72,13 +72,15 @@ impl Tally {
 /// launch that are left, would have to make a block hot for it to be worth while to make some.
 const BETWEEN_LOOKS: u64 = 32;
 const WORTH: u64 = 5;
+/// Waves that have to be left for it to pay to go over to such code that there is.
+const FEWEST: u64 = 24;
 
 impl Program {
     /// How many workgroups a worker runs by such code next; 0 if it is not time to look for it, or there is none. `workgroups`: those
     /// that the worker has begun; `waves_left`: the launch's waves that no worker has begun; `begin`: where waves begin.
     pub fn next_by_kernel(&mut self, workgroups: u64, waves_left: u64, begin: Place) -> u64 {
         let is_time = workgroups.is_multiple_of(BETWEEN_LOOKS.min(self.hot));
-        if workgroups == 0 || waves_left == 0 || workgroups != 1 && !is_time {
+        if workgroups == 0 || workgroups != 1 && !is_time || waves_left < FEWEST.min(self.hot) {
             return 0;
         }
         let Some(entry) = self.by_place.get(&begin).map(|&at| &self.blocks[at as usize]) else { return 0 };
