@@ -31,7 +31,7 @@ pub struct Frame {
     /// Addresses of LDS, and of device memory.
     pub addresses: i64,
     pub places: i64,
-    /// Where a store's vectors of lanes go, and behind that whether lanes of each lie anywhere.
+    /// Where a store's vectors of lanes go.
     pub stores: i64,
     /// Where what several scalar loads read is.
     pub spans: i64,
@@ -52,7 +52,7 @@ impl Frame {
         let addresses = SLOTS as i64 * i64::from(machine.bytes());
         let places = addresses + 8 * ADDRESSES as i64;
         let stores = places + (PLACE * ADDRESSES) as i64;
-        let spans = stores + 16 * VECTORS as i64;
+        let spans = stores + 8 * VECTORS as i64;
         let given = spans + 8 * SPANS as i64;
         let kept = given + 24;
         let stack = kept + 8 * call::KEPT.len() as i64;

@@ -6,7 +6,6 @@ use super::super::addresses::{Base, Offsets, Size};
 use super::super::forms::{Space, Store};
 use super::super::machine::Machine;
 use super::super::nodes::Binary;
-use super::frame::VECTORS;
 use super::look::Look;
 use super::stretch::Stretch;
 use super::{Assembler, EXEC, Frame, Jump, Pool, TooLarge, lanes, masked, scattered};
@@ -227,7 +226,7 @@ impl Emitter<'_> {
             let found = scattered::Found { machine, frame: self.frame, exec, finder: self.scattered, exit: exit_at };
             found.find(self.asm, (low, high), (size, offset))?;
             self.put(Instruction::with2(Code::Mov_rm64_r64, MemoryOperand::with_base(Register::R12), Register::R11))?;
-            self.put(Instruction::with2(Code::Mov_rm32_imm32, is_scattered(), 1))?;
+            self.put(Instruction::with2(Code::Mov_rm32_imm32, is_scattered(self.frame), 1))?;
             scattered_end = Some(self.asm.jump(Code::Jmp_rel32_64)?);
             self.asm.land(near);
         } else {
@@ -245,14 +244,14 @@ impl Emitter<'_> {
         self.asm.land(expected);
         self.put(Instruction::with2(Code::Mov_rm64_r64, MemoryOperand::with_base(Register::R12), Register::R11))?;
         if may_be_scattered {
-            self.put(Instruction::with2(Code::Mov_rm32_imm32, is_scattered(), 0))?;
+            self.put(Instruction::with2(Code::Mov_rm32_imm32, is_scattered(self.frame), 0))?;
         }
         scattered_end.into_iter().for_each(|end| self.asm.land(end));
         Ok(())
     }
 }
 
-/// Whether the lanes of the vector that R12 leads to lie anywhere.
-pub(super) fn is_scattered() -> MemoryOperand {
-    MemoryOperand::with_base_displ(Register::R12, 8 * VECTORS as i64)
+/// Whether the lanes of the vector that R12 leads to lie anywhere: where copies of rows are in phases of lanes.
+pub(super) fn is_scattered(frame: Frame) -> MemoryOperand {
+    MemoryOperand::with_base_displ(Register::R12, frame.copies - frame.stores)
 }

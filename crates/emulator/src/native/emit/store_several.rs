@@ -50,7 +50,7 @@ impl Emitter<'_> {
         let registers = self.turned(data, size)?;
         let machine = self.machine;
         let scattered = if may {
-            self.put(Instruction::with2(Code::Cmp_rm32_imm32, is_scattered(), 0))?;
+            self.put(Instruction::with2(Code::Cmp_rm32_imm32, is_scattered(self.frame), 0))?;
             Some(self.asm.jump(Code::Jne_rel32_64)?)
         } else {
             None
