@@ -94,7 +94,7 @@ fn from_registers<E: Element>(name: &str) {
         for (row, words) in w.rows.iter_mut().enumerate().take(64) {
             // Less than two, of any size; infinities and NaNs in some results.
             let moderate = if (16..24).contains(&row) { 0xbfff_ffff } else { 0xbfff_bfff };
-            let any = |random: &mut Random| random.next() % 400 == 0;
+            let any = |random: &mut Random| random.next().is_multiple_of(400);
             *words = Row(std::array::from_fn(|_| random.next() & if any(&mut random) { !0 } else { moderate }));
         }
         let imm = u64::from(random.next() & 0o77);
