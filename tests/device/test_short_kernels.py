@@ -116,6 +116,25 @@ def test_sums_of_a_launch_whose_last_workgroup_is_not_full(target: str, threads:
 
 
 @pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("threads", [1, 3])
+def test_short_launches_in_a_row_each_do_what_they_are_given(target: str, threads: int) -> None:
+    """Waves of earlier launches count: those behind the first 2,000 find the code made, and use it from their second workgroup on."""
+    rng = np.random.default_rng(2)
+    loaded, size = module(target, threads), 20 * 256
+    for launch in range(60):
+        n = size - int(rng.integers(0, 600))
+        a, b = rng.integers(0, 1 << 32, (2, size), dtype=np.uint32)
+        sums = np.zeros(size, np.uint32)
+        found = loaded.run("add", grid=size, block=256, args=[a, b, sums, np.uint32(n)])
+        assert (sums[:n] == (a + b)[:n]).all(), launch
+        assert not sums[n:].any(), launch
+        assert found.waves == size // lanes(target), launch
+        if launch in (0, 59):
+            looked_at = module(target).run("add", strict=True, grid=size, block=256, args=[a, b, sums, np.uint32(n)])
+            assert found.histogram == looked_at.histogram, launch
+
+
+@pytest.mark.parametrize("target", TARGETS)
 def test_places_in_two_dimensions(target: str) -> None:
     width, height = 700, 900
     out = np.zeros((height, width), np.uint32)
