@@ -4,7 +4,7 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::super::addresses::Size;
 use super::super::machine::Machine;
-use super::{Assembler, TooLarge};
+use super::{Assembler, EXEC, Jump, TooLarge};
 
 /// For each lane of a mask in EAX, the lowest one first: R9 says which one it is.
 pub(super) fn each(
@@ -22,6 +22,26 @@ pub(super) fn each(
     asm.put(Instruction::with_branch(Code::Jne_rel32_64, top as u64))?;
     asm.land(none);
     Ok(())
+}
+
+/// The jump that is taken if some lane is off. Narrow vectors have those that are on in `exec`, if they need not be all.
+pub(super) fn some_off(
+    asm: &mut Assembler,
+    machine: Machine,
+    exec: Option<Register>,
+) -> Result<Option<Jump>, TooLarge> {
+    Ok(Some(match exec {
+        _ if machine.wide => {
+            asm.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, EXEC, EXEC))?;
+            asm.jump(Code::Jae_rel32_64)?
+        }
+        Some(on) => {
+            asm.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, on))?;
+            asm.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, 0xff))?;
+            asm.jump(Code::Jne_rel32_64)?
+        }
+        None => return Ok(None),
+    }))
 }
 
 /// Copies what a lane has of several words: what one lane has goes together.

@@ -6,7 +6,7 @@ use super::super::addresses::{Base, Offsets, Size};
 use super::super::machine::Machine;
 use super::body::Body;
 use super::frame::Frame;
-use super::{Assembler, EXEC, Jump, Pool, TooLarge, lanes, masked, scalar};
+use super::{Assembler, EXEC, Pool, TooLarge, lanes, masked, scalar};
 
 /// How lanes' addresses lie: each somewhere.
 pub const SCATTERED: i32 = 4;
@@ -155,25 +155,6 @@ impl Found {
         })
     }
 
-    /// The jump that is taken if not all lanes are on; where four words a lane are loaded or stored, what is said next is for all.
-    pub fn some_off(self, asm: &mut Assembler, size: Size) -> Result<Option<Jump>, TooLarge> {
-        if size != Size::Quad {
-            return Ok(None);
-        }
-        Ok(Some(match self.exec {
-            _ if self.machine.wide => {
-                asm.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, EXEC, EXEC))?;
-                asm.jump(Code::Jae_rel32_64)?
-            }
-            Some(on) => {
-                asm.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, on))?;
-                asm.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, 0xff))?;
-                asm.jump(Code::Jne_rel32_64)?
-            }
-            None => return Ok(None),
-        }))
-    }
-
     /// R11 = what leads to what lanes access if their words are added, or leaves. Upper halves are those of the first lane.
     pub fn find(
         self,
@@ -215,8 +196,9 @@ impl Body<'_> {
         let of_lane = |scale: u32, by: i64| {
             MemoryOperand::with_base_index_scale_displ_size(Register::RSP, Register::R9, scale, by, 8)
         };
-        let (some_off, mut end) = (found.some_off(self.asm, size)?, None);
+        let (mut some_off, mut end) = (None, None);
         if size == Size::Quad {
+            some_off = lanes::some_off(self.asm, machine, found.exec)?;
             let lows = lows(frame, machine);
             for (lane, (to, piece)) in pieces(machine, to).enumerate() {
                 let low = MemoryOperand::with_base_displ(Register::RSP, lows + 4 * lane as i64);

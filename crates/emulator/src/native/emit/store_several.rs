@@ -4,7 +4,7 @@ use iced_x86::{Code, Instruction, MemoryOperand, Register};
 
 use super::super::addresses::Size;
 use super::store::{DATA, Emitter, is_scattered};
-use super::{EXEC, TooLarge, columns, lanes, scattered};
+use super::{TooLarge, columns, lanes, scattered};
 
 /// The first of four vector registers.
 const FIRST_OF_SEVERAL: usize = 6;
@@ -55,24 +55,13 @@ impl Emitter<'_> {
         } else {
             None
         };
-        let all_on = match self.exec() {
-            _ if machine.wide => {
-                self.put(Instruction::with2(Code::VEX_Kortestw_kr_kr, EXEC, EXEC))?;
-                Some(self.asm.jump(Code::Jae_rel32_64)?)
-            }
-            Some(on) => {
-                self.put(Instruction::with2(Code::VEX_Vmovmskps_r32_ymm, Register::EAX, on))?;
-                self.put(Instruction::with2(Code::Cmp_rm32_imm32, Register::EAX, 0xff))?;
-                Some(self.asm.jump(Code::Jne_rel32_64)?)
-            }
-            None => None,
-        };
+        let some_off = lanes::some_off(self.asm, machine, self.exec())?;
         self.put_all(&registers, |by| MemoryOperand::with_base_displ(Register::R11, by))?;
         let mut ends = vec![self.asm.jump(Code::Jmp_rel32_64)?];
         // Lanes' words are copied from the stack, R12 being kept.
         let kept = self.frame.calls;
         let scale = size.bytes().trailing_zeros() as i32;
-        if let Some(some_off) = all_on {
+        if let Some(some_off) = some_off {
             self.asm.land(some_off);
             self.put_all(&registers, |by| MemoryOperand::with_base_displ(Register::RSP, kept + by))?;
             self.put(Instruction::with2(Code::Mov_r64_rm64, Register::RBP, Register::R11))?;
@@ -93,11 +82,11 @@ impl Emitter<'_> {
     /// Stores what registers have of lanes in a row, as far behind R11 as the row of addresses says.
     fn scattered(&mut self, registers: &[Register], size: Size) -> Result<(), TooLarge> {
         let (machine, kept) = (self.machine, self.frame.calls);
-        let (exec, exit) = (self.exec(), self.exit);
-        let found = scattered::Found { machine, frame: self.frame, exec, finder: self.scattered, exit };
-        let (some_off, mut end) = (found.some_off(self.asm, size)?, None);
+        let exec = self.exec();
+        let (mut some_off, mut end) = (None, None);
         // Where lanes are at one place, the highest one's stays.
         if size == Size::Quad {
+            some_off = lanes::some_off(self.asm, machine, exec)?;
             for (lane, (from, piece)) in scattered::pieces(machine, registers).enumerate() {
                 let row = i64::from(self.store.address) * 256;
                 let at = MemoryOperand::with_base_displ(Register::RDI, row + 4 * lane as i64);
