@@ -15,7 +15,7 @@ ARITHMETIC = [
     "v_mov_b32 {d}, {a}", "v_add_f32_e64 {d}, {a}, {b}", "v_cvt_f32_u32 {d}, {a}",
 ]  # fmt: skip
 OFFSETS = ["", "", "", " offset:4", " offset:-4", " offset:64", " offset:128", " offset:-256", " offset:252", " offset:-60"]
-#: Instructions' names for so many words of a lane.
+#: How names of loads and stores end, by the words that a lane accesses.
 NAMES = {1: "dword", 2: "dwordx2", 4: "dwordx4"}
 
 

@@ -20,8 +20,8 @@ const TURN: usize = 8;
 const EACH: usize = 2;
 /// Halves of a wave in a register.
 const HALVES: usize = 64 / SIZE;
-/// Which half of which register has the words with the first two elements along K, the next two and so on; and behind the
-/// last ones the first again.
+/// For each two elements along K, which half of which register has their words, counted from A's or B's first register. The last
+/// entry is the first one again: A's elements are widened one pair ahead of B's.
 const WORDS: [usize; LENGTH / EACH + 1] = {
     let (mut words, mut pair) = ([0; LENGTH / EACH + 1], 0);
     while pair < LENGTH / EACH {

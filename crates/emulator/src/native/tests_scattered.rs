@@ -1,24 +1,17 @@
 //! Two and four words of lanes that lie anywhere in device memory: native as far as all are in one allocation, and the interpreter's
 //! in any case.
 
-use std::sync::Arc;
-
-use luthier_isa::Generation;
-
 use super::machine::Machine;
 use super::native_on;
-use super::tests::{HOST, Random, machines, wave};
+use super::tests::{HOST, machines};
 use super::tests_scalar_loads::{Why, run as outcome};
-use super::tests_streams::{BASE, By, access};
+use super::tests_streams::{BASE, By, LEN, access, bytes, wave_with_memory};
 use crate::mem::{Action, Transfer};
-use crate::memory::{Memory, Recent};
 use crate::mode::Mode;
 use crate::op::{Flow, Op};
 use crate::registers::Row;
 use crate::wave::Wave;
 
-/// Bytes of the allocation.
-const LEN: i64 = 16384;
 /// Rows that lead to what is loaded, and stored; rows that are loaded to, and stored from.
 const PLACE_FROM: u16 = 40;
 const PLACE_TO: u16 = 42;
@@ -51,17 +44,7 @@ const OUTSIDE: [Lies; 6] = [
 ];
 
 fn wave_there([from, to]: [Lies; 2], size: i64, by: By, (wave64, exec): (bool, u64), imm: i64) -> (Wave, u64) {
-    let mut w = wave(5, wave64, exec, HOST, 3);
-    let mut random = Random::new(9);
-    let mut memory = Memory::new();
-    let place = memory.allocate(LEN as u64, true).expect("there is room");
-    let words: Vec<u8> = (0..LEN / 4).flat_map(|_| random.word(3).to_le_bytes()).collect();
-    memory.write(place, &words).expect("inside");
-    w.recent = Recent::NONE;
-    memory.resolve(&mut w.recent, place, 4, true).expect("inside");
-    w.memory = Arc::new(memory);
-    // Offsets have no sign.
-    w.generation = Generation::Gfx9;
+    let (mut w, place) = wave_with_memory(wave64, exec, 5);
     w.set_s64(BASE, place.wrapping_sub(imm as u64));
     for (row, lies) in [(PLACE_FROM, from), (PLACE_TO, to)] {
         let more = if by == By::Addresses { place as i64 - imm } else { 0 };
@@ -83,13 +66,12 @@ struct After {
 
 fn after((mut w, place): (Wave, u64), ops: &[Op]) -> (After, u32) {
     let ended = outcome(&mut w, ops);
-    let mut memory = vec![0; LEN as usize];
-    w.memory.read(place, &mut memory).expect("inside");
+    let memory = bytes(&w, place);
     let rows = (0..PLACE_TO).map(|row| w.row(row).0).collect();
     (After { ended, rows, memory, has_stored: w.has_stored }, w.finished)
 }
 
-/// Whether loads and stores of so many words were native to their end, each from or to one place and then the other one.
+/// Whether native code did two loads and two stores, of `words` words a lane, to the end: from one place to the other one, and back.
 fn is_native(way: (Machine, bool), words: u16, lies: [Lies; 2], by: By, exec: u64, about: &str) -> bool {
     let (machine, wave64) = way;
     let (load, store) = (Action::Load(Transfer::Words), Action::Store(Transfer::Words));
@@ -139,8 +121,8 @@ fn lanes_outside_are_the_interpreters_and_fault_before_anything_is_stored() {
         {
             for lies in [[outside, INSIDE[0]], [INSIDE[0], outside]] {
                 let about = |exec: u64| format!("{way:?} {words} words by {by:?}, pattern {n}, EXEC {exec:#x}");
-                let is_whole = by == By::Offsets && matches!(n, 3 | 4);
                 // Offsets have 32 bits.
+                let is_whole = by == By::Offsets && matches!(n, 3 | 4);
                 assert_eq!(is_native(way, words, lies, by, !0, &about(!0)), is_whole, "{}", about(!0));
                 // That lane is off.
                 let exec = !(1 << 9);

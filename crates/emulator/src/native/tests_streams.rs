@@ -20,7 +20,7 @@ use crate::wave::Wave;
 use crate::{lower, valu};
 
 /// Bytes of the allocation, and where the kernels' arrays begin in it as a rule: far apart.
-const LEN: i64 = 16384;
+pub(super) const LEN: i64 = 16384;
 const A: i64 = 0;
 const B: i64 = 4096;
 const TO: i64 = 8192;
@@ -87,7 +87,7 @@ const KERNELS: [(&str, Makes, bool); 15] = [
     ("n", |_, n| vec![(IsaOp::VMovB32, STORED + n, [rows::CONST + n, 0, 0])], false),
 ];
 
-/// Operands of which now one, now the other is first.
+/// Operands of word `n`: B's comes first in word 1, A's in all others.
 fn in_turns(n: u16) -> [u16; 3] {
     if n == 1 { [LOADED_B + n, LOADED_A + n, 0] } else { [LOADED_A + n, LOADED_B + n, 0] }
 }
@@ -139,8 +139,8 @@ struct Lie {
 
 const NEAR: Lie = Lie { first: [A, B, TO], apart: 4, other: None, back: 0 };
 
-/// A wave that is to run a kernel there, and what its memory is.
-fn wave_there(lie: Lie, by: By, wave64: bool, exec: u64, seed: u64) -> (Wave, u64) {
+/// A wave that remembers an allocation of random words, and where that begins. Offsets have no sign.
+pub(super) fn wave_with_memory(wave64: bool, exec: u64, seed: u64) -> (Wave, u64) {
     let mut w = wave(seed, wave64, exec, HOST, 3);
     let mut random = Random::new(seed);
     let mut memory = Memory::new();
@@ -150,8 +150,13 @@ fn wave_there(lie: Lie, by: By, wave64: bool, exec: u64, seed: u64) -> (Wave, u6
     w.recent = Recent::NONE;
     memory.resolve(&mut w.recent, place, 4, true).expect("inside");
     w.memory = Arc::new(memory);
-    // Offsets have no sign.
     w.generation = Generation::Gfx9;
+    (w, place)
+}
+
+/// A wave that is to run a kernel there, and where its memory begins.
+fn wave_there(lie: Lie, by: By, wave64: bool, exec: u64, seed: u64) -> (Wave, u64) {
+    let (mut w, place) = wave_with_memory(wave64, exec, seed);
     w.set_s64(BASE, place.wrapping_sub(lie.back as u64));
     for (row, first) in [PLACE_A, PLACE_B, PLACE_TO].into_iter().zip(lie.first) {
         let offset = |lane: usize| match lie.other {
@@ -167,7 +172,7 @@ fn wave_there(lie: Lie, by: By, wave64: bool, exec: u64, seed: u64) -> (Wave, u6
     (w, place)
 }
 
-fn bytes(w: &Wave, place: u64) -> Vec<u8> {
+pub(super) fn bytes(w: &Wave, place: u64) -> Vec<u8> {
     let mut bytes = vec![0; LEN as usize];
     w.memory.read(place, &mut bytes).expect("inside");
     bytes

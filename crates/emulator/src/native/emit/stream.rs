@@ -133,25 +133,14 @@ impl Emitter<'_> {
             body.pinned.clear();
             let low = body.vector(shape.low)?;
             let high = shape.high.map(|high| body.vector(high)).transpose()?;
-            if stays {
-                let expected = [1, 2, 3].map(|k| body.machine.vector(free - k - 3 * number));
-                let (machine, pool, frame, not) = (self.machine, self.pool, self.frame, &mut self.not);
-                Look { asm: body.asm, machine, pool, frame, size, not }.at_staying(
-                    *shape,
-                    kept(self.frame, number),
-                    (low, high),
-                    expected,
-                )?;
-                continue;
-            }
+            let expected = stays.then(|| [1, 2, 3].map(|k| body.machine.vector(free - k - 3 * number)));
             let passing = [body.passing(0), body.passing(if self.machine.wide { 1 } else { 2 })];
             let (machine, pool, frame, not) = (self.machine, self.pool, self.frame, &mut self.not);
-            Look { asm: body.asm, machine, pool, frame, size, not }.at(
-                *shape,
-                kept(self.frame, number),
-                (low, high),
-                passing,
-            )?;
+            let (mut look, kept) = (Look { asm: body.asm, machine, pool, frame, size, not }, kept(frame, number));
+            match expected {
+                Some(expected) => look.at_staying(*shape, kept, (low, high), expected)?,
+                None => look.at(*shape, kept, (low, high), passing)?,
+            }
         }
         self.frame.next(self.asm, self.machine, top)
     }
