@@ -20,8 +20,14 @@ const ACCUMULATORS: (i32, i32) = (30 << 23, 247 << 23);
 /// Whether products of `a` and `b` can be added to accumulators by vectors.
 #[inline(always)]
 pub fn suits(a: &Factors, b: &Factors, accumulators: &[Row]) -> bool {
+    are_moderate(a, b) && are_moderate_accumulators(accumulators)
+}
+
+/// Whether accumulators are zeros or within [`ACCUMULATORS`].
+#[inline(always)]
+pub fn are_moderate_accumulators(accumulators: &[Row]) -> bool {
     #[cfg(target_arch = "x86_64")]
-    return are_moderate(a, b) && super::lanes::by_widest_apart(vectors::AreModerate(accumulators)) == Some(true);
+    return super::lanes::by_widest_apart(vectors::AreModerate(accumulators)) == Some(true);
     #[cfg(not(target_arch = "x86_64"))]
     false
 }
@@ -33,16 +39,11 @@ pub fn are_moderate(a: &Factors, b: &Factors) -> bool {
 }
 
 /// Adds the products of `a` and `b`, `k` of them for each result, to the registers of a block's M x M results, in groups of
-/// `GROUP`, each in one sum, or in `SUMS` two, of even and odd products. A word has `CODES` codes.
+/// `GROUP`, each in one sum, or in `SUMS` two, of even and odd products.
 #[inline(always)]
-pub fn add<const M: usize, const GROUP: usize, const SUMS: usize, const CODES: usize>(
-    a: Factors,
-    b: Factors,
-    k: usize,
-    c: &mut [Row],
-) {
+pub fn add<const M: usize, const GROUP: usize, const SUMS: usize>(a: Factors, b: Factors, k: usize, c: &mut [Row]) {
     #[cfg(target_arch = "x86_64")]
-    super::lanes::by_widest(vectors::Block::<M, GROUP, SUMS, CODES> { a, b, k, c });
+    super::lanes::by_widest(vectors::Block::<M, GROUP, SUMS> { a, b, k, c });
 }
 
 /// The same for a row of `a` and the rows of `b` that its elements meet.
@@ -188,23 +189,21 @@ pub(super) mod vectors {
     }
 
     /// All rows of a block's result.
-    pub struct Block<'a, const M: usize, const GROUP: usize, const SUMS: usize, const CODES: usize> {
+    pub struct Block<'a, const M: usize, const GROUP: usize, const SUMS: usize> {
         pub a: Factors<'a>,
         pub b: Factors<'a>,
         pub k: usize,
         pub c: &'a mut [Row],
     }
 
-    impl<const M: usize, const GROUP: usize, const SUMS: usize, const CODES: usize> Job
-        for Block<'_, M, GROUP, SUMS, CODES>
-    {
+    impl<const M: usize, const GROUP: usize, const SUMS: usize> Job for Block<'_, M, GROUP, SUMS> {
         type Result = ();
         #[inline(always)]
         unsafe fn run<L: Lanes>(self) {
             let Block { a, b, k, c } = self;
-            assert!(M.is_multiple_of(16) && c.len() == M * M / 64 && a.has::<M, CODES>(k) && b.has::<M, CODES>(k));
+            assert!(M.is_multiple_of(16) && c.len() == M * M / 64 && a.has::<M>(k) && b.has::<M>(k));
             // SAFETY: as the caller says; all that is loaded and stored is there.
-            unsafe { rows::<L, Registers<M>, M, GROUP, SUMS, CODES>(a, 0, All::<M>(b), k, c.as_mut_ptr().cast()) }
+            unsafe { rows::<L, Registers<M>, M, GROUP, SUMS>(a, 0, All::<M>(b), k, c.as_mut_ptr().cast()) }
         }
     }
 
@@ -223,15 +222,15 @@ pub(super) mod vectors {
         unsafe fn run<L: Lanes>(self) {
             let Picked { a, row, b, picks, c } = self;
             let k = picks.stored;
-            assert!(M.is_multiple_of(16) && row < M && a.has::<M, 2>(k) && b.has::<M, 2>(2 * k));
+            assert!(M.is_multiple_of(16) && row < M && a.has::<M>(k) && b.has::<M>(2 * k));
             // SAFETY: as the caller says; all that is loaded and stored is there, as each element meets one of its two rows.
-            unsafe { rows::<L, Single, M, GROUP, SUMS, 2>(a, row, Chosen::<M>(b, picks), k, c.as_mut_ptr()) }
+            unsafe { rows::<L, Single, M, GROUP, SUMS>(a, row, Chosen::<M>(b, picks), k, c.as_mut_ptr()) }
         }
     }
 
     /// Results of rows of A, from `first` on, and of all columns.
     #[inline(always)]
-    unsafe fn rows<L: Lanes, R: Results, const M: usize, const GROUP: usize, const SUMS: usize, const CODES: usize>(
+    unsafe fn rows<L: Lanes, R: Results, const M: usize, const GROUP: usize, const SUMS: usize>(
         a: Factors,
         first: usize,
         b: impl Met,
@@ -242,23 +241,16 @@ pub(super) mod vectors {
         // SAFETY: as the caller says.
         unsafe {
             if k.is_multiple_of(GROUP) {
-                rows_in_groups::<L, R, M, GROUP, SUMS, CODES>(a, first, b, k, c);
+                rows_in_groups::<L, R, M, GROUP, SUMS>(a, first, b, k, c);
             } else {
                 // Fewer than make a group.
-                rows_in_groups::<L, R, M, 4, SUMS, CODES>(a, first, b, k, c);
+                rows_in_groups::<L, R, M, 4, SUMS>(a, first, b, k, c);
             }
         }
     }
 
     #[inline(always)]
-    unsafe fn rows_in_groups<
-        L: Lanes,
-        R: Results,
-        const M: usize,
-        const GROUP: usize,
-        const SUMS: usize,
-        const CODES: usize,
-    >(
+    unsafe fn rows_in_groups<L: Lanes, R: Results, const M: usize, const GROUP: usize, const SUMS: usize>(
         a: Factors,
         first: usize,
         b: impl Met,
@@ -274,16 +266,16 @@ pub(super) mod vectors {
                     for j in 0..GROUP {
                         y[j] = b.value::<L>(from + j, column);
                     }
-                    for word in 0..GROUP / CODES {
-                        y_codes[word] = b.codes::<L>(from / CODES + word, column);
+                    for word in 0..GROUP / 2 {
+                        y_codes[word] = b.codes::<L>(from / 2 + word, column);
                     }
                     for n in 0..R::COUNT {
                         for r in 0..R::ROWS {
                             let row = first + R::ROWS * n + r;
                             let x = a.value.as_ptr().add(from * M + row);
-                            let x_codes = a.code.as_ptr().add(from / CODES * M + row);
+                            let x_codes = a.code.as_ptr().add(from / 2 * M + row);
                             let c = c.add(R::place(n) + 64 * r + column);
-                            let sum = group::<L, M, GROUP, SUMS, CODES>(x, x_codes, &y, &y_codes, L::load(c.cast()));
+                            let sum = group::<L, M, GROUP, SUMS>(x, x_codes, &y, &y_codes, L::load(c.cast()));
                             L::store(c, sum);
                         }
                     }

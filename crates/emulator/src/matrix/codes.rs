@@ -32,7 +32,7 @@ pub struct Codes<const PER_LANE: usize> {
 #[derive(Clone, Copy)]
 pub struct Factors<'a> {
     pub value: &'a [f32],
-    /// Of two k each, or of four ([`super::halves::Halves`]).
+    /// Of two k each.
     pub code: &'a [u32],
     /// The exponents of all elements but zeros are between these, in the elements' own format. Where an element is infinite
     /// or a NaN, [`NONE`].
@@ -40,19 +40,19 @@ pub struct Factors<'a> {
 }
 
 impl<'a> Factors<'a> {
-    /// Those of one of several blocks. A word has `CODES` codes.
+    /// Those of one of several blocks.
     #[inline(always)]
-    pub fn block<const M: usize, const CODES: usize>(self, k: usize, block: usize) -> Factors<'a> {
+    pub fn block<const M: usize>(self, k: usize, block: usize) -> Factors<'a> {
         Factors {
             value: &self.value[block * k * M..][..k * M],
-            code: &self.code[block * k / CODES * M..][..k / CODES * M],
+            code: &self.code[block * k / 2 * M..][..k / 2 * M],
             ..self
         }
     }
     /// Whether these are `k` rows of `M`.
     #[inline(always)]
-    pub fn has<const M: usize, const CODES: usize>(self, k: usize) -> bool {
-        k.is_multiple_of(CODES) && self.value.len() >= k * M && self.code.len() >= k / CODES * M
+    pub fn has<const M: usize>(self, k: usize) -> bool {
+        k.is_multiple_of(2) && self.value.len() >= k * M && self.code.len() >= k / 2 * M
     }
 }
 

@@ -7,9 +7,11 @@ use super::accumulate::{a_block, b_lane};
 use super::aligned;
 use super::codes::{Codes, Factors};
 #[cfg(target_arch = "x86_64")]
-use super::halves::Halves;
+use super::half_sums;
 #[cfg(target_arch = "x86_64")]
-use super::lanes::by_widest_apart;
+use super::halves::{self, Halves, OfColumns, OfRows};
+#[cfg(target_arch = "x86_64")]
+use super::lanes::{by_widest, by_widest_apart};
 use super::once::{Long, once};
 #[cfg(target_arch = "x86_64")]
 use super::pairs;
@@ -208,7 +210,7 @@ pub fn add_aligned<R: Rule, const M: usize, const BLOCKS: usize>(
     k: usize,
 ) {
     for_each_block::<M, BLOCKS>(w, op, |a_block, block, results| {
-        R::add_aligned::<M>(a.block::<M, 2>(k, a_block), b.block::<M, 2>(k, block), k, results);
+        R::add_aligned::<M>(a.block::<M>(k, a_block), b.block::<M>(k, block), k, results);
     });
 }
 
@@ -284,13 +286,22 @@ fn of_halves<R: Rule, const M: usize, const BLOCKS: usize, const PER_LANE: usize
     }
     let (mut a_room, mut b_room) = (MaybeUninit::<Halves<PER_LANE>>::uninit(), MaybeUninit::uninit());
     if R::IS_ALIGNED {
-        let Some(a) = Halves::take::<M, BLOCKS>(a_rows, &mut a_room) else { return false };
-        let Some(b) = Halves::<PER_LANE>::take::<M, BLOCKS>(b_rows, &mut b_room) else { return false };
-        if !suits::<M, BLOCKS>(w, op, &a, &b) {
+        // (The other rules that are aligned are not for f16.)
+        let of_a = by_widest(halves::Take::<OfRows, M, BLOCKS, PER_LANE>::new(a_rows, &mut a_room));
+        let of_b = by_widest(halves::Take::<OfColumns, M, BLOCKS, PER_LANE>::new(b_rows, &mut b_room));
+        let (Some(of_a), Some(of_b)) = (of_a, of_b) else { return false };
+        let c = &w.rows[usize::from(op.src[2])..][..result_registers(M, BLOCKS)];
+        if !of_a.are_numbers
+            || !of_b.are_numbers
+            || (of_a.have_zeros || of_b.have_zeros) && !aligned::are_moderate_accumulators(c)
+        {
             return false;
         }
-        for_each_block::<M, BLOCKS>(w, op, |a_block, block, results| {
-            R::add_halves::<M>(a.block::<M, 4>(k, a_block), b.block::<M, 4>(k, block), k, results);
+        // SAFETY: both have been taken so.
+        let (a, b) = unsafe { (Halves::left(&a_room), Halves::right(&b_room)) };
+        for_each_block::<M, BLOCKS>(w, op, |a_block, block, c| {
+            let (a, b) = (a.block::<M>(k, a_block), b.block::<M>(k, block));
+            by_widest_apart(half_sums::Block::<M> { a, b, k, c });
         });
         return true;
     }

@@ -13,7 +13,7 @@ use super::lanes::Lanes;
 const ABOVE: i32 = 5;
 
 /// A number in the place of an f32's exponent.
-const fn exponent(biased: i32) -> i32 {
+pub const fn exponent(biased: i32) -> i32 {
     ((biased as u32) << 23) as i32
 }
 /// Codes' sums, and what an accumulator's exponent is compared with, are exponents of f32 and [`ABOVE`]. Less one of
@@ -58,34 +58,13 @@ unsafe fn halves<L: Lanes, const M: usize, const GROUP: usize>(
     }
 }
 
-/// The exponent of the largest product, where a word has the codes of four elements ([`super::halves::Halves`]).
-#[inline(always)]
-unsafe fn quarters<L: Lanes, const M: usize, const GROUP: usize>(
-    x_codes: *const u32,
-    y_codes: &[L::Int; GROUP],
-) -> L::Int {
-    // SAFETY: as the caller says.
-    unsafe {
-        let sums = |four: usize| L::add_bytes(L::all_int(*x_codes.add(four * M) as i32), y_codes[four]);
-        let mut codes = sums(0);
-        for four in 1..GROUP / 4 {
-            codes = L::max_bytes(codes, sums(four));
-        }
-        // The largest of four becomes the first one.
-        codes = L::max_bytes(codes, L::up(codes, 16));
-        codes = L::max_bytes(codes, L::up(codes, 8));
-        // The least signed number is the least exponent.
-        L::and(L::xor(L::down(codes, 1), L::all_int(exponent(128))), L::all_int(exponent(255)))
-    }
-}
-
 /// The sum of a group of products and the accumulator `c`. `x` is the first number of a row of A, `x_codes` its code; those
-/// of the next k, or of the next `CODES`, are `M` further on.
+/// of the next k, or of the next two, are `M` further on.
 ///
 /// # Safety
 /// The processor has what `L` is named for; `x` and `x_codes` have as many elements as that.
 #[inline(always)]
-pub unsafe fn group<L: Lanes, const M: usize, const GROUP: usize, const SUMS: usize, const CODES: usize>(
+pub unsafe fn group<L: Lanes, const M: usize, const GROUP: usize, const SUMS: usize>(
     x: *const f32,
     x_codes: *const u32,
     y: &[L::Float; GROUP],
@@ -105,12 +84,8 @@ pub unsafe fn group<L: Lanes, const M: usize, const GROUP: usize, const SUMS: us
             c = L::zero_where_less(own::<L>(c), L::sub(top, L::all_int(exponent(25 + ABOVE))), c);
             return with_accumulator::<L>(top, sum, c);
         }
-        let top = if CODES == 4 {
-            quarters::<L, M, GROUP>(x_codes, y_codes)
-        } else {
-            let codes = halves::<L, M, GROUP>(x_codes, y_codes);
-            L::up(L::max_halves(codes, L::down(codes, 16)), 23)
-        };
+        let codes = halves::<L, M, GROUP>(x_codes, y_codes);
+        let top = L::up(L::max_halves(codes, L::down(codes, 16)), 23);
         let sum = products::<L, M, GROUP, 1>(x, y, 0, top);
         with_accumulator::<L>(top, sum, c)
     }
@@ -118,7 +93,7 @@ pub unsafe fn group<L: Lanes, const M: usize, const GROUP: usize, const SUMS: us
 
 /// An accumulator's exponent.
 #[inline(always)]
-unsafe fn own<L: Lanes>(c: L::Float) -> L::Int {
+pub unsafe fn own<L: Lanes>(c: L::Float) -> L::Int {
     // SAFETY: as the caller says.
     unsafe { L::and(L::as_int(c), L::all_int(exponent(255))) }
 }
@@ -126,7 +101,7 @@ unsafe fn own<L: Lanes>(c: L::Float) -> L::Int {
 /// The sum of units of the largest product and of an accumulator. (A branch around what coarser units need is predicted
 /// badly: with ordinary numbers it takes longer than that.)
 #[inline(always)]
-unsafe fn with_accumulator<L: Lanes>(top: L::Int, sum: L::Int, c: L::Float) -> L::Float {
+pub unsafe fn with_accumulator<L: Lanes>(top: L::Int, sum: L::Int, c: L::Float) -> L::Float {
     // SAFETY: as the caller says.
     unsafe {
         let coarsest = L::max(top, own::<L>(c));

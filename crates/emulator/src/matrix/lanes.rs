@@ -93,6 +93,10 @@ pub unsafe trait Lanes {
     unsafe fn add_two_where_negative(x: Self::Int, of: Self::Float) -> Self::Int;
     /// Of each two lanes, the lower halves in the first and the upper ones in the second.
     unsafe fn transposed_halves(x: Self::Int) -> Self::Int;
+    /// Stores the lowest bytes of words.
+    unsafe fn store_bytes(to: *mut u8, x: Self::Int);
+    /// Words whose bytes are all the lowest one of `x`'s.
+    unsafe fn four_times(x: Self::Int) -> Self::Int;
 }
 
 /// Work for vectors of any width.
@@ -205,6 +209,13 @@ pub fn upper_halves() -> __mmask32 {
     mask
 }
 
+/// For a shuffle of bytes: the lowest byte of each word, four times.
+#[inline]
+#[target_feature(enable = "sse2")]
+fn lowest_bytes() -> __m128i {
+    _mm_setr_epi32(0, 0x0404_0404, 0x0808_0808, 0x0c0c_0c0c)
+}
+
 /// The methods of a width, each from its arguments.
 macro_rules! methods {
     ($(fn $name:ident($($x:ident: $type:ty),*) -> $result:ty $body:block)*) => {
@@ -295,6 +306,8 @@ unsafe impl Lanes for Avx512 {
         fn transposed_halves(x: __m512i) -> __m512i {
             _mm512_shufflehi_epi16::<0b11_01_10_00>(_mm512_shufflelo_epi16::<0b11_01_10_00>(x))
         }
+        fn store_bytes(to: *mut u8, x: __m512i) -> () { _mm_storeu_si128(to.cast(), _mm512_cvtepi32_epi8(x)) }
+        fn four_times(x: __m512i) -> __m512i { _mm512_shuffle_epi8(x, _mm512_broadcast_i32x4(lowest_bytes())) }
     }
 }
 
@@ -386,5 +399,11 @@ unsafe impl Lanes for Avx2 {
         fn transposed_halves(x: __m256i) -> __m256i {
             _mm256_shufflehi_epi16::<0b11_01_10_00>(_mm256_shufflelo_epi16::<0b11_01_10_00>(x))
         }
+        fn store_bytes(to: *mut u8, x: __m256i) -> () {
+            let first = _mm256_shuffle_epi8(x, _mm256_set1_epi32(0x0c08_0400));
+            let both = _mm_unpacklo_epi32(_mm256_castsi256_si128(first), _mm256_extracti128_si256::<1>(first));
+            _mm_storeu_si64(to, both);
+        }
+        fn four_times(x: __m256i) -> __m256i { _mm256_shuffle_epi8(x, _mm256_broadcastsi128_si256(lowest_bytes())) }
     }
 }

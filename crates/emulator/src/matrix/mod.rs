@@ -45,6 +45,8 @@ mod from_registers;
 #[cfg(target_arch = "x86_64")]
 mod group;
 #[cfg(target_arch = "x86_64")]
+mod half_sums;
+#[cfg(target_arch = "x86_64")]
 mod halves;
 mod held;
 #[cfg(target_arch = "x86_64")]
@@ -261,6 +263,8 @@ mod tests_aligned;
 mod tests_bytes;
 #[cfg(test)]
 mod tests_exact;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests_half_sums;
 #[cfg(test)]
 mod tests_once;
 #[cfg(test)]

@@ -39,9 +39,6 @@ pub trait Rule {
     /// Adds `k` products to each of a block's results, in their registers, if [`aligned::suits`] says that it can.
     #[inline(always)]
     fn add_aligned<const M: usize>(_a: Factors, _b: Factors, _k: usize, _c: &mut [Row]) {}
-    /// The same of f16, whose codes are those of [`super::halves::Halves`].
-    #[inline(always)]
-    fn add_halves<const M: usize>(_a: Factors, _b: Factors, _k: usize, _c: &mut [Row]) {}
     /// The same for a row of A and the rows of B that are picked.
     #[inline(always)]
     fn add_picked<const M: usize>(_a: Factors, _row: usize, _b: Factors, _picks: &Picks, _c: &mut [u32; M]) {}
@@ -242,11 +239,7 @@ impl<const GROUP: usize> Rule for Aligned<GROUP> {
     const IS_ALIGNED: bool = true;
     #[inline(always)]
     fn add_aligned<const M: usize>(a: Factors, b: Factors, k: usize, c: &mut [Row]) {
-        aligned::add::<M, GROUP, 1, 2>(a, b, k, c);
-    }
-    #[inline(always)]
-    fn add_halves<const M: usize>(a: Factors, b: Factors, k: usize, c: &mut [Row]) {
-        aligned::add::<M, GROUP, 1, 4>(a, b, k, c);
+        aligned::add::<M, GROUP, 1>(a, b, k, c);
     }
     #[inline(always)]
     fn add_picked<const M: usize>(a: Factors, row: usize, b: Factors, picks: &Picks, c: &mut [u32; M]) {
@@ -274,7 +267,7 @@ impl Rule for TwoSums {
     const IS_ALIGNED: bool = true;
     #[inline(always)]
     fn add_aligned<const M: usize>(a: Factors, b: Factors, k: usize, c: &mut [Row]) {
-        aligned::add::<M, 16, 2, 2>(a, b, k, c);
+        aligned::add::<M, 16, 2>(a, b, k, c);
     }
     #[inline(always)]
     fn add_picked<const M: usize>(a: Factors, row: usize, b: Factors, picks: &Picks, c: &mut [u32; M]) {

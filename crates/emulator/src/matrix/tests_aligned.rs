@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 
 use super::aligned::{self, vectors};
 use super::codes::{self, Codes};
-use super::halves::{self, Halves};
+use super::halves::{self, Halves, WithoutCodes};
 use super::lanes::{by_avx2, by_avx512};
 use super::pairs;
 use super::side::{Parts, Side};
@@ -30,7 +30,7 @@ impl Random {
 
 /// How elements are chosen.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+pub(super) enum Kind {
     /// About one, as those of networks are.
     Ordinary,
     /// Any bits: few of them are infinities or NaNs.
@@ -42,7 +42,7 @@ enum Kind {
     /// Products that nearly cancel each other and the accumulator.
     Cancelling,
 }
-const KINDS: [Kind; 5] = [Kind::Ordinary, Kind::Any, Kind::Ends, Kind::Far, Kind::Cancelling];
+pub(super) const KINDS: [Kind; 5] = [Kind::Ordinary, Kind::Any, Kind::Ends, Kind::Far, Kind::Cancelling];
 
 /// A code with `exponent` bits above `fraction` bits, and a sign.
 fn code(random: &mut Random, kind: Kind, exponent: u32, fraction: u32) -> u32 {
@@ -68,7 +68,7 @@ fn code(random: &mut Random, kind: Kind, exponent: u32, fraction: u32) -> u32 {
     }
 }
 
-fn accumulator(random: &mut Random, kind: Kind) -> u32 {
+pub(super) fn accumulator(random: &mut Random, kind: Kind) -> u32 {
     let x = random.next();
     match (kind, x % 16) {
         (_, 0) => x & 0x8000_0000,
@@ -84,7 +84,13 @@ fn accumulator(random: &mut Random, kind: Kind) -> u32 {
 }
 
 /// The operand's elements in registers, of `kind`.
-fn registers<E: Element>(random: &mut Random, kind: Kind, per_lane: usize, exponent: u32, fraction: u32) -> Vec<Row> {
+pub(super) fn registers<E: Element>(
+    random: &mut Random,
+    kind: Kind,
+    per_lane: usize,
+    exponent: u32,
+    fraction: u32,
+) -> Vec<Row> {
     let mut rows = vec![Row::ZERO; per_lane * E::BITS / 32];
     for word in rows.iter_mut().flat_map(|row| &mut row.0) {
         for at in (0..32).step_by(E::BITS) {
@@ -175,24 +181,9 @@ fn compare<E: Element, R: Rule, const M: usize, const PER_LANE: usize, const GRO
             }
             fast += 1;
             let mut got = c.clone();
-            let block = vectors::Block::<M, GROUP, SUMS, 2> { a, b, k, c: &mut got };
+            let block = vectors::Block::<M, GROUP, SUMS> { a, b, k, c: &mut got };
             // SAFETY: likewise.
             unsafe { if wide { by_avx512(block) } else { by_avx2(block) } };
-            let with_bytes = (E::IS_HALF && PER_LANE.is_multiple_of(4)).then(|| {
-                let (mut of_a, mut of_b) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-                let a = halves::Take::<true, M, 1, PER_LANE> { rows: &a_rows, room: &mut of_a };
-                let b = halves::Take::<true, M, 1, PER_LANE> { rows: &b_rows, room: &mut of_b };
-                // SAFETY: likewise.
-                let are_numbers = unsafe { if wide { (by_avx512(a), by_avx512(b)) } else { (by_avx2(a), by_avx2(b)) } };
-                assert_eq!(are_numbers, (true, true));
-                // SAFETY: these have been taken.
-                let (a, b) = unsafe { (of_a.assume_init_ref().factors(), of_b.assume_init_ref().factors()) };
-                let mut got = c.clone();
-                let block = vectors::Block::<M, GROUP, SUMS, 4> { a, b, k, c: &mut got };
-                // SAFETY: likewise.
-                unsafe { if wide { by_avx512(block) } else { by_avx2(block) } };
-                got
-            });
             let mut got_picked = c.clone();
             for row in 0..M {
                 let (register, lane) = home::<M>(row, 0);
@@ -201,8 +192,7 @@ fn compare<E: Element, R: Rule, const M: usize, const PER_LANE: usize, const GRO
                 // SAFETY: likewise.
                 unsafe { if wide { by_avx512(one) } else { by_avx2(one) } };
             }
-            let all = [(Some(got), &want), (with_bytes, &want), (Some(got_picked), &picked)];
-            for (got, want) in all.into_iter().filter_map(|(got, want)| Some((got?, want))) {
+            for (got, want) in [(got, &want), (got_picked, &picked)] {
                 for (register, (got, want)) in got.iter().zip(want).enumerate() {
                     let before = c[register].0.map(Hex);
                     assert_eq!(got.0.map(Hex), want.0.map(Hex), "{kind:?}, register {register}, before {before:x?}");
@@ -214,7 +204,7 @@ fn compare<E: Element, R: Rule, const M: usize, const PER_LANE: usize, const GRO
 }
 
 #[derive(PartialEq)]
-struct Hex(u32);
+pub(super) struct Hex(pub u32);
 impl std::fmt::Debug for Hex {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:08x}", self.0)
@@ -286,7 +276,7 @@ fn compare_pairs<const M: usize, const PER_LANE: usize, const K: usize>(rounds: 
                 let (a, b) = unsafe {
                     take_flushed::<M, PER_LANE>(&a_rows, &mut of_a, wide, blocks);
                     take_flushed::<M, PER_LANE>(&b_rows, &mut of_b, wide, blocks);
-                    (halves::values(&of_a), halves::values(&of_b))
+                    (Halves::values(&of_a), Halves::values(&of_b))
                 };
                 let mut got = c.clone();
                 let products = pairs::Block::<M, K> { a: &a[at..], b: &b[at..], c: &mut got };
@@ -308,7 +298,7 @@ unsafe fn take_flushed<const M: usize, const PER_LANE: usize>(
 ) {
     macro_rules! of {
         ($blocks:literal) => {{
-            let take = halves::Take::<false, M, $blocks, PER_LANE> { rows, room };
+            let take = halves::Take::<WithoutCodes, M, $blocks, PER_LANE>::new(rows, room);
             // SAFETY: as the caller says.
             unsafe { if wide { by_avx512(take) } else { by_avx2(take) } };
         }};
