@@ -135,6 +135,7 @@ impl Emitter<'_> {
             Some(_) => return self.lane_by_lane(self.exec(), |it| lane(it, 0)),
             None => None,
         };
+        let swizzled = self.machine.wide.then(|| self.swizzled(data, offset)).transpose()?;
         // All are on: four by four, which takes as long as the stores.
         self.put(Instruction::with2(Code::Xor_r32_rm32, Register::R9D, Register::R9D))?;
         let top = self.asm.at as u64;
@@ -142,6 +143,7 @@ impl Emitter<'_> {
         self.put(Instruction::with2(Code::Add_rm32_imm8, Register::R9D, 4))?;
         self.put(Instruction::with2(Code::Cmp_rm32_imm8, Register::R9D, self.machine.lanes() as i32))?;
         self.put(Instruction::with_branch(Code::Jb_rel32_64, top))?;
+        swizzled.into_iter().for_each(|end| self.asm.land(end));
         let Some(some) = some else { return Ok(()) };
         let end = self.asm.jump(Code::Jmp_rel32_64)?;
         self.asm.land(some);

@@ -34,6 +34,7 @@ mod lanes;
 mod lds;
 mod lds_several;
 mod lds_store;
+mod lds_swizzled;
 mod look;
 mod masks;
 mod node;

@@ -111,9 +111,15 @@ pub fn wave(seed: u64, wave64: bool, exec: u64, mode: u32, rare: usize) -> Wave 
         *w.row_mut(row) = Row(offsets);
     }
     for row in ADDRESSES {
-        let (first, how) = (4 * random.below(400) as u32, random.below(8));
+        let (first, how) = (4 * random.below(400) as u32, random.below(10));
+        let (unit, swizzle) = (random.of(&[1, 2, 4]), random.below(64) as u32);
+        let wrong = Some(random.below(64)).filter(|lane| lane % 3 == 0);
         let addresses = std::array::from_fn(|lane| match how {
             0 => first,
+            // Blocks in another order, or with a lane that is where another is.
+            8 => (first & !63) + unit * (lane as u32 ^ if wrong == Some(lane) { 5 } else { swizzle }),
+            // One that is not its own inverse.
+            9 => (first & !63) + unit * (lane as u32 / 16 * 16 + (lane as u32 + swizzle) % 16),
             1 => first + 4 * lane as u32,
             2 => first + 4 * (lane as u32 % 16),
             3 => 4 * random.below(800) as u32,
