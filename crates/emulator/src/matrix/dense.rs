@@ -291,10 +291,8 @@ fn of_halves<R: Rule, const M: usize, const BLOCKS: usize, const PER_LANE: usize
         let of_b = by_widest(halves::Take::<OfColumns, M, BLOCKS, PER_LANE>::new(b_rows, &mut b_room));
         let (Some(of_a), Some(of_b)) = (of_a, of_b) else { return false };
         let c = &w.rows[usize::from(op.src[2])..][..result_registers(M, BLOCKS)];
-        if !of_a.are_numbers
-            || !of_b.are_numbers
-            || (of_a.have_zeros || of_b.have_zeros) && !aligned::are_moderate_accumulators(c)
-        {
+        let are_usual = of_a.are_usual && of_b.are_usual;
+        if !of_a.are_numbers || !of_b.are_numbers || !are_usual && !aligned::are_moderate_accumulators(c) {
             return false;
         }
         // SAFETY: both have been taken so.

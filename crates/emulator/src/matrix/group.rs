@@ -18,7 +18,7 @@ pub const fn exponent(biased: i32) -> i32 {
 }
 /// Codes' sums, and what an accumulator's exponent is compared with, are exponents of f32 and [`ABOVE`]. Less one of
 /// these, this is the exponent of the power that makes one of a unit.
-const UNIT: i32 = exponent(127 + 24 + 127 + ABOVE);
+pub const UNIT: i32 = exponent(127 + 24 + 127 + ABOVE);
 /// And less this, it is the exponent of the unit.
 const BACK: i32 = exponent(24 + ABOVE);
 
@@ -109,14 +109,14 @@ pub unsafe fn with_accumulator<L: Lanes>(top: L::Int, sum: L::Int, c: L::Float) 
         let units = L::as_float(L::sub(L::all_int(UNIT), coarsest));
         let accumulator = L::floor_whole(L::multiply(c, units));
         let cut_off = L::up_each(sum, L::sub(L::all_int(32), below));
-        in_units::<L>(L::mark(L::add(accumulator, L::down_each(sum, below)), cut_off), coarsest)
+        of_units::<L>(L::mark(L::add(accumulator, L::down_each(sum, below)), cut_off), coarsest)
     }
 }
 
 /// A number of units as f32. Where all products and the accumulator are zeros a unit may be any number, even a negative one;
 /// no zero is negative.
 #[inline(always)]
-unsafe fn in_units<L: Lanes>(total: L::Int, top: L::Int) -> L::Float {
+pub unsafe fn of_units<L: Lanes>(total: L::Int, top: L::Int) -> L::Float {
     // SAFETY: as the caller says.
     unsafe {
         let unit = L::as_float(L::sub(top, L::all_int(BACK)));

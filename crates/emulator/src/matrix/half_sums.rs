@@ -5,9 +5,15 @@
 //!
 //! A product of two f16 and the power of two that makes one of its unit are normal numbers of f32. So that power is
 //! multiplied by as an integer: its exponent is added. Of a zero's product that makes less than one, which becomes no unit.
+//!
+//! Most accumulators are not much larger than products. Then no coarser unit is needed, nor what is cut off with it: a third
+//! of the instructions without the products'. Which rows that is so in cannot be foreseen; a branch that waits for numbers
+//! costs more than it saves. So it is looked at all rows first. When the branches come, they are known.
+
+use std::mem::MaybeUninit;
 
 use super::dense::four_rows;
-use super::group::{exponent, own, with_accumulator};
+use super::group::{UNIT, exponent, of_units, own, with_accumulator};
 use super::halves::{Left, Right};
 use super::lanes::{Job, Lanes};
 use super::sum::NAN;
@@ -17,10 +23,14 @@ use crate::registers::Row;
 /// it is of moderate size ([`super::aligned`]), and has no bits below its unit.
 const LEAST: i8 = (-96 + 127 + 5 - 128_i32) as i8;
 /// Less the exponent of the largest product, as [`super::group`] has it, this is what the exponents of all grow by.
-const UNIT: i32 = exponent(24 + Left::LESS + 127 + 5);
+const GROWTH: i32 = 24 + Left::LESS + 127 + 5;
+/// An accumulator of so many units, 3 times 2^29, as f32. With one of less, which is less than 2^7 times as large as the largest
+/// product's exponent says, the rule keeps all bits, and the sum has 31: eight products have less than 2^29 units.
+const LARGE: i32 = exponent(127 + 30) + (1 << 22);
 
 /// Adds the products of `a` and `b`, `k` for each result, to the registers of a block's M x M results, in groups of eight, or
-/// in one of four. Without zeros among elements, accumulators may be any; else of moderate size.
+/// in one of four. Accumulators may be any if all elements are [usual](super::halves::Elements); else they are of moderate size:
+/// with zeros the unit may be that of no product, and with large products denormals may be less than any number of units.
 pub struct Block<'a, const M: usize> {
     pub a: Left<'a>,
     pub b: Right<'a>,
@@ -49,17 +59,28 @@ impl<const M: usize> Block<'_, M> {
                 let at = from * M + column;
                 // SAFETY: as the caller says; all that is loaded and stored is there.
                 unsafe {
+                    // First it is looked at all rows, so that branches are known long before they come.
+                    let (mut rows, mut are_large) = ([const { MaybeUninit::<Known<L>>::uninit() }; 32], 0u32);
+                    for (four, rows) in rows[..M].as_chunks_mut::<4>().0.iter_mut().enumerate() {
+                        let x_codes = a.code.as_ptr().add(from * M + 4 * four);
+                        let growths = growths::<L, M, GROUP>(x_codes, b.code.as_ptr().add(at));
+                        for (row, known) in rows.iter_mut().enumerate() {
+                            let c = L::load(c.add(four_rows::<M>(four) + 64 * row + column).cast());
+                            let known = known.write(Known::of(in_place::<L>(growths, row), c));
+                            are_large |= u32::from(known.is_large()) << (4 * four + row);
+                        }
+                    }
                     // These stay in registers for all rows.
                     let mut y = [L::all(0.0); GROUP];
                     for k in 0..GROUP {
                         y[k] = L::load(b.value.as_ptr().add(at + k * M));
                     }
-                    for n in 0..M / 4 {
-                        let row = from * M + 4 * n;
-                        let x_codes = a.code.as_ptr().add(row);
-                        let tops = tops::<L, M, GROUP>(x_codes, b.code.as_ptr().add(at));
-                        let c = c.add(four_rows::<M>(n) + column);
-                        rows::<L, M, GROUP>(a.value.as_ptr().add(row), &y, tops, c);
+                    for (row, known) in rows[..M].iter().enumerate() {
+                        let known = known.assume_init_ref();
+                        let sum = products::<L, M, GROUP>(a.value.as_ptr().add(from * M + row), &y, known.growth);
+                        let c = c.add(four_rows::<M>(row / 4) + 64 * (row % 4) + column);
+                        let is_large = are_large >> row & 1 != 0;
+                        L::store(c, if is_large { known.add_any(sum, L::load(c.cast())) } else { known.add(sum) });
                     }
                 }
             }
@@ -67,9 +88,61 @@ impl<const M: usize> Block<'_, M> {
     }
 }
 
-/// The exponents of the largest products in four rows, a byte each, as f32 has exponents.
+/// What is known of a row before its products are made.
+struct Known<L: Lanes> {
+    /// What the exponents of all products grow by.
+    growth: L::Int,
+    /// The accumulator, in units.
+    accumulator: L::Float,
+}
+
+impl<L: Lanes> Known<L> {
+    /// `growth`: with other bits around; `c`: the accumulator.
+    #[inline(always)]
+    unsafe fn of(growth: L::Int, c: L::Float) -> Self {
+        // SAFETY: as the caller says.
+        unsafe {
+            let growth = L::and(growth, L::all_int(exponent(255)));
+            let unit = L::as_float(L::add(growth, L::all_int(UNIT - exponent(GROWTH))));
+            Known { growth, accumulator: L::multiply(c, unit) }
+        }
+    }
+
+    /// Whether an accumulator is large, infinite, or a NaN.
+    #[inline(always)]
+    unsafe fn is_large(&self) -> bool {
+        // SAFETY: as the caller says.
+        unsafe { L::any_more(L::and(L::as_int(self.accumulator), L::all_int(i32::MAX)), L::all_int(LARGE - 1)) }
+    }
+
+    /// The exponent of the largest product.
+    #[inline(always)]
+    unsafe fn top(&self) -> L::Int {
+        // SAFETY: as the caller says.
+        unsafe { L::sub(L::all_int(exponent(GROWTH)), self.growth) }
+    }
+
+    /// The products' sum and the accumulator, which is not large.
+    #[inline(always)]
+    unsafe fn add(&self, sum: L::Int) -> L::Float {
+        // SAFETY: as the caller says.
+        unsafe { of_units::<L>(L::add(sum, L::floor_whole(self.accumulator)), self.top()) }
+    }
+
+    /// The same with any accumulator, `c`.
+    #[inline(always)]
+    unsafe fn add_any(&self, sum: L::Int, c: L::Float) -> L::Float {
+        // SAFETY: as the caller says.
+        unsafe {
+            let all = with_accumulator::<L>(self.top(), sum, c);
+            if L::any_more(own::<L>(c), L::all_int(exponent(254))) { or_special::<L>(c, all) } else { all }
+        }
+    }
+}
+
+/// What the exponents of products in four rows grow by, a byte each.
 #[inline(always)]
-unsafe fn tops<L: Lanes, const M: usize, const GROUP: usize>(x_codes: *const u8, y_codes: *const u32) -> L::Int {
+unsafe fn growths<L: Lanes, const M: usize, const GROUP: usize>(x_codes: *const u8, y_codes: *const u32) -> L::Int {
     // SAFETY: as the caller says.
     unsafe {
         let mut tops = L::all_int(i32::from_ne_bytes([LEAST as u8; 4]));
@@ -78,63 +151,39 @@ unsafe fn tops<L: Lanes, const M: usize, const GROUP: usize>(x_codes: *const u8,
             tops = L::max_bytes(tops, L::add_bytes(x, L::load_int(y_codes.add(k * M).cast())));
         }
         // The least signed number is the least exponent.
-        L::xor(tops, L::all_int(i32::from_ne_bytes([0x80; 4])))
+        L::sub_bytes(L::all_int(i32::from_ne_bytes([(GROWTH - 128) as u8; 4])), tops)
     }
 }
 
-/// Adds a group to the accumulators of four rows, which are a register apart.
+/// A row's byte of four where f32 has an exponent, and others around.
 #[inline(always)]
-unsafe fn rows<L: Lanes, const M: usize, const GROUP: usize>(
-    x: *const f32,
-    y: &[L::Float; GROUP],
-    tops: L::Int,
-    c: *mut u32,
-) {
+unsafe fn in_place<L: Lanes>(bytes: L::Int, row: usize) -> L::Int {
     // SAFETY: as the caller says.
-    unsafe {
-        let place = |row: usize| c.add(64 * row);
-        let before = [0, 1, 2, 3].map(|row| L::load(place(row).cast()));
-        let largest = before.map(|c| own::<L>(c));
-        let largest = L::max(L::max(largest[0], largest[1]), L::max(largest[2], largest[3]));
-        let are_special = L::any_more(largest, L::all_int(exponent(254)));
-        for row in 0..4 {
-            let top = L::and(in_place::<L>(tops, row), L::all_int(exponent(255)));
-            let sum = products::<L, M, GROUP>(x.add(row), y, L::sub(L::all_int(UNIT), top));
-            let mut all = with_accumulator::<L>(top, sum, before[row]);
-            if are_special {
-                all = or_special::<L>(before[row], all);
-            }
-            L::store(place(row), all);
-        }
-    }
+    unsafe { if row == 3 { L::down(bytes, 1) } else { L::up(bytes, 23 - 8 * row as u32) } }
 }
 
-/// The exponent of a row of four where f32 has it, and others around.
-#[inline(always)]
-unsafe fn in_place<L: Lanes>(tops: L::Int, row: usize) -> L::Int {
-    // SAFETY: as the caller says.
-    unsafe { if row == 3 { L::down(tops, 1) } else { L::up(tops, 23 - 8 * row as u32) } }
-}
-
-/// The sum of products, each with `units` more of an exponent.
+/// The sum of a row's products, in units.
 #[inline(always)]
 unsafe fn products<L: Lanes, const M: usize, const GROUP: usize>(
     x: *const f32,
     y: &[L::Float; GROUP],
-    units: L::Int,
+    growth: L::Int,
 ) -> L::Int {
     // SAFETY: as the caller says.
     unsafe {
-        let product = |k: usize| {
-            let product = L::multiply(L::all(*x.add(k * M)), y[k]);
-            L::whole(L::as_float(L::add(L::as_int(product), units)))
-        };
-        let mut sum = product(0);
+        let mut sum = in_units::<L>(L::multiply(L::all(*x), y[0]), growth);
         for k in 1..GROUP {
-            sum = L::add(sum, product(k));
+            sum = L::add(sum, in_units::<L>(L::multiply(L::all(*x.add(k * M)), y[k]), growth));
         }
         sum
     }
+}
+
+/// A product whose exponent grows.
+#[inline(always)]
+unsafe fn in_units<L: Lanes>(product: L::Float, growth: L::Int) -> L::Int {
+    // SAFETY: as the caller says.
+    unsafe { L::whole(L::as_float(L::add(L::as_int(product), growth))) }
 }
 
 /// The result with an accumulator that is infinite or a NaN; `other` with others. The products are finite.

@@ -11,6 +11,8 @@ use crate::registers::Row;
 
 /// Less this, an f16's biased exponent is its code: sums of two less 128 are exponents of f32, and 5 as [`super::group`] has it.
 const BIAS: i32 = 15 - (127 + 5 - 128) / 2;
+/// The largest biased exponent of elements that are usual.
+const USUAL: i32 = 15 + 12;
 /// A zero's code.
 const ZERO: i32 = 0x80;
 /// In both halves of a word.
@@ -158,7 +160,8 @@ impl<'a, C, const M: usize, const BLOCKS: usize, const PER_LANE: usize> Take<'a,
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Elements {
     pub are_numbers: bool,
-    pub have_zeros: bool,
+    /// None is a zero, nor 2^13 or more.
+    pub are_usual: bool,
 }
 
 impl<C: Codes, const M: usize, const BLOCKS: usize, const PER_LANE: usize> Job for Take<'_, C, M, BLOCKS, PER_LANE> {
@@ -200,10 +203,13 @@ impl<C: Codes, const M: usize, const BLOCKS: usize, const PER_LANE: usize> Job f
                     }
                 }
             }
-            let limit = L::all_int(30);
-            let are_numbers =
-                !L::any_more(L::and(most, L::all_int(0xffff)), limit) && !L::any_more(L::down(most, 16), limit);
-            Elements { are_numbers, have_zeros: L::any_more(zeros, L::all_int(0)) }
+            let largest = [L::and(most, L::all_int(0xffff)), L::down(most, 16)];
+            let (mut are_numbers, mut are_usual) = (true, !L::any_more(zeros, L::all_int(0)));
+            for exponents in largest {
+                are_numbers &= !L::any_more(exponents, L::all_int(30));
+                are_usual &= !L::any_more(exponents, L::all_int(USUAL));
+            }
+            Elements { are_numbers, are_usual }
         }
     }
 }
