@@ -61,8 +61,11 @@ pub fn add_picked<const M: usize, const GROUP: usize, const SUMS: usize>(
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod vectors {
+    use std::mem::MaybeUninit;
+
     use super::super::dense::four_rows;
-    use super::super::group::group;
+    use super::super::group::{UNIT, in_two_sums, products, top};
+    use super::super::known::Known;
     use super::super::lanes::{Job, Lanes};
     use super::{ACCUMULATORS, Factors, Picks, Row};
 
@@ -269,15 +272,27 @@ pub(super) mod vectors {
                     for word in 0..GROUP / 2 {
                         y_codes[word] = b.codes::<L>(from / 2 + word, column);
                     }
-                    for n in 0..R::COUNT {
-                        for r in 0..R::ROWS {
-                            let row = first + R::ROWS * n + r;
-                            let x = a.value.as_ptr().add(from * M + row);
-                            let x_codes = a.code.as_ptr().add(from / 2 * M + row);
-                            let c = c.add(R::place(n) + 64 * r + column);
-                            let sum = group::<L, M, GROUP, SUMS>(x, x_codes, &y, &y_codes, L::load(c.cast()));
-                            L::store(c, sum);
+                    let rows = (0..R::COUNT * R::ROWS).map(|row| {
+                        let place = R::place(row / R::ROWS) + 64 * (row % R::ROWS) + column;
+                        let row = first + row;
+                        (a.value.as_ptr().add(from * M + row), a.code.as_ptr().add(from / 2 * M + row), c.add(place))
+                    });
+                    if SUMS == 2 {
+                        for (x, x_codes, c) in rows {
+                            L::store(c, in_two_sums::<L, M, GROUP>(x, x_codes, &y, &y_codes, L::load(c.cast())));
                         }
+                        continue;
+                    }
+                    let (mut all, mut are_large) = ([const { MaybeUninit::<Known<L, UNIT>>::uninit() }; 32], 0u32);
+                    for ((row, (_, x_codes, c)), known) in rows.clone().enumerate().zip(&mut all) {
+                        let units = L::sub(L::all_int(UNIT), top::<L, M, GROUP>(x_codes, &y_codes));
+                        are_large |= u32::from(known.write(Known::of(units, L::load(c.cast()))).is_large()) << row;
+                    }
+                    for ((row, (x, _, c)), known) in rows.enumerate().zip(&all) {
+                        let known = known.assume_init_ref();
+                        let sum = products::<L, M, GROUP, 1>(x, &y, 0, L::as_float(known.growth));
+                        let is_large = are_large >> row & 1 != 0;
+                        L::store(c, if is_large { known.add_any(sum, L::load(c.cast())) } else { known.add(sum) });
                     }
                 }
             }

@@ -14,8 +14,9 @@ const NUMBER: i32 = 1024;
 const ZERO: i32 = 64;
 /// Sums of two exponents count from here: 127 as those of f32, and 5 as [`super::aligned`] needs it.
 const BIAS: i32 = (127 + 5) / 2;
-/// The code of sums of zeros in each half: 29, the exponent of 2^-98, below which no accumulator is but zero.
-pub const LOWEST: i32 = (2 * NUMBER + 29) * HALVES;
+/// The code of sums of zeros in each half: that of 2^-96, a unit of which no accumulator has a part, as all but zeros are 2^-97
+/// or more.
+pub const LOWEST: i32 = (2 * NUMBER + 127 + 5 - 96) * HALVES;
 /// Exponents that suit no others.
 const NONE: (i32, i32) = (i32::MIN / 4, i32::MAX / 4);
 /// In both halves.

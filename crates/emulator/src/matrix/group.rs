@@ -22,17 +22,16 @@ pub const UNIT: i32 = exponent(127 + 24 + 127 + ABOVE);
 /// And less this, it is the exponent of the unit.
 const BACK: i32 = exponent(24 + ABOVE);
 
-/// Every `SUMS`th product from one on, as a sum of units.
+/// The sum of every `SUMS`th product from one on; `units`: what makes one of a unit.
 #[inline(always)]
-unsafe fn products<L: Lanes, const M: usize, const GROUP: usize, const SUMS: usize>(
+pub unsafe fn products<L: Lanes, const M: usize, const GROUP: usize, const SUMS: usize>(
     x: *const f32,
     y: &[L::Float; GROUP],
     from: usize,
-    top: L::Int,
+    units: L::Float,
 ) -> L::Int {
     // SAFETY: as the caller says.
     unsafe {
-        let units = L::as_float(L::sub(L::all_int(UNIT), top));
         let mut sum = L::whole(L::multiply(L::multiply(L::all(*x.add(from * M)), y[from]), units));
         for k in (from + SUMS..GROUP).step_by(SUMS) {
             sum = L::add(sum, L::whole(L::multiply(L::multiply(L::all(*x.add(k * M)), y[k]), units)));
@@ -58,13 +57,29 @@ unsafe fn halves<L: Lanes, const M: usize, const GROUP: usize>(
     }
 }
 
-/// The sum of a group of products and the accumulator `c`. `x` is the first number of a row of A, `x_codes` its code; those
+/// The exponent of the largest product.
+///
+/// # Safety
+/// As [`in_two_sums`].
+#[inline(always)]
+pub unsafe fn top<L: Lanes, const M: usize, const GROUP: usize>(
+    x_codes: *const u32,
+    y_codes: &[L::Int; GROUP],
+) -> L::Int {
+    // SAFETY: as the caller says.
+    unsafe {
+        let codes = halves::<L, M, GROUP>(x_codes, y_codes);
+        L::up(L::max_halves(codes, L::down(codes, 16)), 23)
+    }
+}
+
+/// The two sums of a group of products, and the accumulator `c`. `x` is the first number of a row of A, `x_codes` its code; those
 /// of the next k, or of the next two, are `M` further on.
 ///
 /// # Safety
 /// The processor has what `L` is named for; `x` and `x_codes` have as many elements as that.
 #[inline(always)]
-pub unsafe fn group<L: Lanes, const M: usize, const GROUP: usize, const SUMS: usize>(
+pub unsafe fn in_two_sums<L: Lanes, const M: usize, const GROUP: usize>(
     x: *const f32,
     x_codes: *const u32,
     y: &[L::Float; GROUP],
@@ -73,20 +88,16 @@ pub unsafe fn group<L: Lanes, const M: usize, const GROUP: usize, const SUMS: us
 ) -> L::Float {
     // SAFETY: as the caller says.
     unsafe {
-        if SUMS == 2 {
-            let codes = halves::<L, M, GROUP>(x_codes, y_codes);
-            let (even, odd) = (L::up(codes, 23), L::up(L::down(codes, 16), 23));
-            let top = L::max(even, odd);
-            let sums = (products::<L, M, GROUP, 2>(x, y, 0, even), products::<L, M, GROUP, 2>(x, y, 1, odd));
-            let below = (L::down(L::sub(top, even), 23), L::down(L::sub(top, odd), 23));
-            let sum = L::add(L::down_each(sums.0, below.0), L::down_each(sums.1, below.1));
-            // The hardware forgets an accumulator that is too small.
-            c = L::zero_where_less(own::<L>(c), L::sub(top, L::all_int(exponent(25 + ABOVE))), c);
-            return with_accumulator::<L>(top, sum, c);
-        }
         let codes = halves::<L, M, GROUP>(x_codes, y_codes);
-        let top = L::up(L::max_halves(codes, L::down(codes, 16)), 23);
-        let sum = products::<L, M, GROUP, 1>(x, y, 0, top);
+        let (even, odd) = (L::up(codes, 23), L::up(L::down(codes, 16), 23));
+        let top = L::max(even, odd);
+        let units = (L::sub(L::all_int(UNIT), even), L::sub(L::all_int(UNIT), odd));
+        let evens = products::<L, M, GROUP, 2>(x, y, 0, L::as_float(units.0));
+        let odds = products::<L, M, GROUP, 2>(x, y, 1, L::as_float(units.1));
+        let below = (L::down(L::sub(top, even), 23), L::down(L::sub(top, odd), 23));
+        let sum = L::add(L::down_each(evens, below.0), L::down_each(odds, below.1));
+        // The hardware forgets an accumulator that is too small.
+        c = L::zero_where_less(own::<L>(c), L::sub(top, L::all_int(exponent(25 + ABOVE))), c);
         with_accumulator::<L>(top, sum, c)
     }
 }
@@ -98,8 +109,7 @@ pub unsafe fn own<L: Lanes>(c: L::Float) -> L::Int {
     unsafe { L::and(L::as_int(c), L::all_int(exponent(255))) }
 }
 
-/// The sum of units of the largest product and of an accumulator. (A branch around what coarser units need is predicted
-/// badly: with ordinary numbers it takes longer than that.)
+/// The sum of units of the largest product and of an accumulator.
 #[inline(always)]
 pub unsafe fn with_accumulator<L: Lanes>(top: L::Int, sum: L::Int, c: L::Float) -> L::Float {
     // SAFETY: as the caller says.

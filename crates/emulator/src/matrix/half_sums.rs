@@ -6,17 +6,15 @@
 //! A product of two f16 and the power of two that makes one of its unit are normal numbers of f32. So that power is
 //! multiplied by as an integer: its exponent is added. Of a zero's product that makes less than one, which becomes no unit.
 //!
-//! Most accumulators are not much larger than products. Then no coarser unit is needed, nor what is cut off with it: a third
-//! of the instructions without the products'. Which rows that is so in cannot be foreseen; a branch that waits for numbers
-//! costs more than it saves. So it is looked at all rows first. When the branches come, they are known.
+//! All rows are looked at before products are made ([`known`]).
 
 use std::mem::MaybeUninit;
 
 use super::dense::four_rows;
-use super::group::{UNIT, exponent, of_units, own, with_accumulator};
+use super::group::exponent;
 use super::halves::{Left, Right};
+use super::known;
 use super::lanes::{Job, Lanes};
-use super::sum::NAN;
 use crate::registers::Row;
 
 /// The code of 2^-96, the least exponent of a sum. A sum of zeros has it. An accumulator that is not zero is larger than that, if
@@ -24,9 +22,8 @@ use crate::registers::Row;
 const LEAST: i8 = (-96 + 127 + 5 - 128_i32) as i8;
 /// Less the exponent of the largest product, as [`super::group`] has it, this is what the exponents of all grow by.
 const GROWTH: i32 = 24 + Left::LESS + 127 + 5;
-/// An accumulator of so many units, 3 times 2^29, as f32. With one of less, which is less than 2^7 times as large as the largest
-/// product's exponent says, the rule keeps all bits, and the sum has 31: eight products have less than 2^29 units.
-const LARGE: i32 = exponent(127 + 30) + (1 << 22);
+
+type Known<L> = known::Known<L, { exponent(GROWTH) }>;
 
 /// Adds the products of `a` and `b`, `k` for each result, to the registers of a block's M x M results, in groups of eight, or
 /// in one of four. Accumulators may be any if all elements are [usual](super::halves::Elements); else they are of moderate size:
@@ -59,14 +56,14 @@ impl<const M: usize> Block<'_, M> {
                 let at = from * M + column;
                 // SAFETY: as the caller says; all that is loaded and stored is there.
                 unsafe {
-                    // First it is looked at all rows, so that branches are known long before they come.
                     let (mut rows, mut are_large) = ([const { MaybeUninit::<Known<L>>::uninit() }; 32], 0u32);
                     for (four, rows) in rows[..M].as_chunks_mut::<4>().0.iter_mut().enumerate() {
                         let x_codes = a.code.as_ptr().add(from * M + 4 * four);
                         let growths = growths::<L, M, GROUP>(x_codes, b.code.as_ptr().add(at));
                         for (row, known) in rows.iter_mut().enumerate() {
                             let c = L::load(c.add(four_rows::<M>(four) + 64 * row + column).cast());
-                            let known = known.write(Known::of(in_place::<L>(growths, row), c));
+                            let known = known
+                                .write(Known::of(L::and(in_place::<L>(growths, row), L::all_int(exponent(255))), c));
                             are_large |= u32::from(known.is_large()) << (4 * four + row);
                         }
                     }
@@ -84,58 +81,6 @@ impl<const M: usize> Block<'_, M> {
                     }
                 }
             }
-        }
-    }
-}
-
-/// What is known of a row before its products are made.
-struct Known<L: Lanes> {
-    /// What the exponents of all products grow by.
-    growth: L::Int,
-    /// The accumulator, in units.
-    accumulator: L::Float,
-}
-
-impl<L: Lanes> Known<L> {
-    /// `growth`: with other bits around; `c`: the accumulator.
-    #[inline(always)]
-    unsafe fn of(growth: L::Int, c: L::Float) -> Self {
-        // SAFETY: as the caller says.
-        unsafe {
-            let growth = L::and(growth, L::all_int(exponent(255)));
-            let unit = L::as_float(L::add(growth, L::all_int(UNIT - exponent(GROWTH))));
-            Known { growth, accumulator: L::multiply(c, unit) }
-        }
-    }
-
-    /// Whether an accumulator is large, infinite, or a NaN.
-    #[inline(always)]
-    unsafe fn is_large(&self) -> bool {
-        // SAFETY: as the caller says.
-        unsafe { L::any_more(L::and(L::as_int(self.accumulator), L::all_int(i32::MAX)), L::all_int(LARGE - 1)) }
-    }
-
-    /// The exponent of the largest product.
-    #[inline(always)]
-    unsafe fn top(&self) -> L::Int {
-        // SAFETY: as the caller says.
-        unsafe { L::sub(L::all_int(exponent(GROWTH)), self.growth) }
-    }
-
-    /// The products' sum and the accumulator, which is not large.
-    #[inline(always)]
-    unsafe fn add(&self, sum: L::Int) -> L::Float {
-        // SAFETY: as the caller says.
-        unsafe { of_units::<L>(L::add(sum, L::floor_whole(self.accumulator)), self.top()) }
-    }
-
-    /// The same with any accumulator, `c`.
-    #[inline(always)]
-    unsafe fn add_any(&self, sum: L::Int, c: L::Float) -> L::Float {
-        // SAFETY: as the caller says.
-        unsafe {
-            let all = with_accumulator::<L>(self.top(), sum, c);
-            if L::any_more(own::<L>(c), L::all_int(exponent(254))) { or_special::<L>(c, all) } else { all }
         }
     }
 }
@@ -184,17 +129,4 @@ unsafe fn products<L: Lanes, const M: usize, const GROUP: usize>(
 unsafe fn in_units<L: Lanes>(product: L::Float, growth: L::Int) -> L::Int {
     // SAFETY: as the caller says.
     unsafe { L::whole(L::as_float(L::add(L::as_int(product), growth))) }
-}
-
-/// The result with an accumulator that is infinite or a NaN; `other` with others. The products are finite.
-#[cold]
-#[inline(always)]
-unsafe fn or_special<L: Lanes>(accumulator: L::Float, other: L::Float) -> L::Float {
-    // SAFETY: as the caller says.
-    unsafe {
-        let size = L::and(L::as_int(accumulator), L::all_int(i32::MAX));
-        let infinity = L::all_int(exponent(255));
-        let special = L::where_less(infinity, size, L::all_int(NAN as i32), L::as_int(accumulator));
-        L::as_float(L::where_less(size, infinity, L::as_int(other), special))
-    }
 }

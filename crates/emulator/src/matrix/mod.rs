@@ -53,6 +53,8 @@ mod held;
 mod integer_sums;
 mod integers;
 #[cfg(target_arch = "x86_64")]
+mod known;
+#[cfg(target_arch = "x86_64")]
 mod lanes;
 mod layout;
 mod moves;
