@@ -260,6 +260,8 @@ pub(super) mod vectors {
         k: usize,
         c: *mut u32,
     ) {
+        // So many products are what `Known` has room for.
+        const { assert!(SUMS == 2 || GROUP <= 8) }
         // SAFETY: as the caller says.
         unsafe {
             for column in (0..M).step_by(L::N) {
