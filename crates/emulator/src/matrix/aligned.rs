@@ -61,11 +61,9 @@ pub fn add_picked<const M: usize, const GROUP: usize, const SUMS: usize>(
 
 #[cfg(target_arch = "x86_64")]
 pub(super) mod vectors {
-    use std::mem::MaybeUninit;
-
     use super::super::dense::four_rows;
     use super::super::group::{UNIT, in_two_sums, products, top};
-    use super::super::known::Known;
+    use super::super::known::Rows;
     use super::super::lanes::{Job, Lanes};
     use super::{ACCUMULATORS, Factors, Picks, Row};
 
@@ -260,7 +258,7 @@ pub(super) mod vectors {
         k: usize,
         c: *mut u32,
     ) {
-        // So many products are what `Known` has room for.
+        // So many products are what `Rows` has room for.
         const { assert!(SUMS == 2 || GROUP <= 8) }
         // SAFETY: as the caller says.
         unsafe {
@@ -285,16 +283,13 @@ pub(super) mod vectors {
                         }
                         continue;
                     }
-                    let (mut all, mut are_large) = ([const { MaybeUninit::<Known<L, UNIT>>::uninit() }; 32], 0u32);
-                    for ((row, (_, x_codes, c)), known) in rows.clone().enumerate().zip(&mut all) {
-                        let units = L::sub(L::all_int(UNIT), top::<L, M, GROUP>(x_codes, &y_codes));
-                        are_large |= u32::from(known.write(Known::of(units, L::load(c.cast()))).is_large()) << row;
+                    let mut sums = Rows::<L, UNIT>::new();
+                    for (row, (_, x_codes, c)) in rows.clone().enumerate() {
+                        sums.look(row, L::sub(L::all_int(UNIT), top::<L, M, GROUP>(x_codes, &y_codes)), c);
                     }
-                    for ((row, (x, _, c)), known) in rows.enumerate().zip(&all) {
-                        let known = known.assume_init_ref();
-                        let sum = products::<L, M, GROUP, 1>(x, &y, 0, L::as_float(known.growth));
-                        let is_large = are_large >> row & 1 != 0;
-                        L::store(c, if is_large { known.add_any(sum, L::load(c.cast())) } else { known.add(sum) });
+                    for (row, (x, _, c)) in rows.enumerate() {
+                        let units = L::as_float(sums.growth(row));
+                        sums.add(row, products::<L, M, GROUP, 1>(x, &y, 0, units), c);
                     }
                 }
             }

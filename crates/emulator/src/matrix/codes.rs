@@ -14,8 +14,8 @@ const NUMBER: i32 = 1024;
 const ZERO: i32 = 64;
 /// Sums of two exponents count from here: 127 as those of f32, and 5 as [`super::aligned`] needs it.
 const BIAS: i32 = (127 + 5) / 2;
-/// The code of sums of zeros in each half: that of 2^-96, a unit of which no accumulator has a part, as all but zeros are 2^-97
-/// or more.
+/// The code of a sum of zeros, in each half: the exponent of 2^-96. An accumulator that is not zero is 2^-97 or more, so it has
+/// no bits below the unit of that exponent.
 pub const LOWEST: i32 = (2 * NUMBER + 127 + 5 - 96) * HALVES;
 /// Exponents that suit no others.
 const NONE: (i32, i32) = (i32::MIN / 4, i32::MAX / 4);

@@ -6,14 +6,12 @@
 //! A product of two f16 and the power of two that makes one of its unit are normal numbers of f32. So that power is
 //! multiplied by as an integer: its exponent is added. Of a zero's product that makes less than one, which becomes no unit.
 //!
-//! All rows are looked at before products are made ([`known`]).
-
-use std::mem::MaybeUninit;
+//! All rows are looked at before products are made ([`super::known`]).
 
 use super::dense::four_rows;
 use super::group::exponent;
 use super::halves::{Left, Right};
-use super::known;
+use super::known::Rows;
 use super::lanes::{Job, Lanes};
 use crate::registers::Row;
 
@@ -22,8 +20,6 @@ use crate::registers::Row;
 const LEAST: i8 = (-96 + 127 + 5 - 128_i32) as i8;
 /// Less the exponent of the largest product, as [`super::group`] has it, this is what the exponents of all grow by.
 const GROWTH: i32 = 24 + Left::LESS + 127 + 5;
-
-type Known<L> = known::Known<L, { exponent(GROWTH) }>;
 
 /// Adds the products of `a` and `b`, `k` for each result, to the registers of a block's M x M results, in groups of eight, or
 /// in one of four. Accumulators may be any if all elements are [usual](super::halves::Elements); else they are of moderate size:
@@ -56,15 +52,13 @@ impl<const M: usize> Block<'_, M> {
                 let at = from * M + column;
                 // SAFETY: as the caller says; all that is loaded and stored is there.
                 unsafe {
-                    let (mut rows, mut are_large) = ([const { MaybeUninit::<Known<L>>::uninit() }; 32], 0u32);
-                    for (four, rows) in rows[..M].as_chunks_mut::<4>().0.iter_mut().enumerate() {
+                    let mut rows = Rows::<L, { exponent(GROWTH) }>::new();
+                    for four in 0..M / 4 {
                         let x_codes = a.code.as_ptr().add(from * M + 4 * four);
                         let growths = growths::<L, M, GROUP>(x_codes, b.code.as_ptr().add(at));
-                        for (row, known) in rows.iter_mut().enumerate() {
-                            let c = L::load(c.add(four_rows::<M>(four) + 64 * row + column).cast());
-                            let known = known
-                                .write(Known::of(L::and(in_place::<L>(growths, row), L::all_int(exponent(255))), c));
-                            are_large |= u32::from(known.is_large()) << (4 * four + row);
+                        for row in 0..4 {
+                            let growth = L::and(in_place::<L>(growths, row), L::all_int(exponent(255)));
+                            rows.look(4 * four + row, growth, c.add(four_rows::<M>(four) + 64 * row + column));
                         }
                     }
                     // These stay in registers for all rows.
@@ -72,12 +66,9 @@ impl<const M: usize> Block<'_, M> {
                     for k in 0..GROUP {
                         y[k] = L::load(b.value.as_ptr().add(at + k * M));
                     }
-                    for (row, known) in rows[..M].iter().enumerate() {
-                        let known = known.assume_init_ref();
-                        let sum = products::<L, M, GROUP>(a.value.as_ptr().add(from * M + row), &y, known.growth);
-                        let c = c.add(four_rows::<M>(row / 4) + 64 * (row % 4) + column);
-                        let is_large = are_large >> row & 1 != 0;
-                        L::store(c, if is_large { known.add_any(sum, L::load(c.cast())) } else { known.add(sum) });
+                    for row in 0..M {
+                        let sum = products::<L, M, GROUP>(a.value.as_ptr().add(from * M + row), &y, rows.growth(row));
+                        rows.add(row, sum, c.add(four_rows::<M>(row / 4) + 64 * (row % 4) + column));
                     }
                 }
             }

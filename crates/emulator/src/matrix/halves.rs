@@ -4,6 +4,7 @@
 //! zero's and another one is less than those of all other products. A sum stops at the least byte. Four rows of A share a
 //! word; B's codes are in all bytes of one.
 
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use super::lanes::{Job, Lanes, by_widest};
@@ -147,12 +148,12 @@ impl Codes for WithoutCodes {
 pub struct Take<'a, C, const M: usize, const BLOCKS: usize, const PER_LANE: usize> {
     rows: &'a [Row],
     room: &'a mut MaybeUninit<Halves<PER_LANE>>,
-    codes: std::marker::PhantomData<C>,
+    codes: PhantomData<C>,
 }
 
 impl<'a, C, const M: usize, const BLOCKS: usize, const PER_LANE: usize> Take<'a, C, M, BLOCKS, PER_LANE> {
     pub fn new(rows: &'a [Row], room: &'a mut MaybeUninit<Halves<PER_LANE>>) -> Self {
-        Take { rows, room, codes: std::marker::PhantomData }
+        Take { rows, room, codes: PhantomData }
     }
 }
 

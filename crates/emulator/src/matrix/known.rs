@@ -1,28 +1,78 @@
 //! What is known of a row of sums before its products are made.
 //!
-//! Most accumulators are not much larger than products. Then no coarser unit is needed, nor what is cut off with it
-//! ([`super::group`]): a third of the instructions but for the products'. Which rows that is so in is not to be foreseen, and a
-//! branch that waits for numbers costs more than it saves. So all rows are looked at first: when the branches come, they are known.
+//! Most accumulators are not much larger than products. Their sums need no coarser unit, and nothing is cut off
+//! ([`super::group`]): that saves a third of the instructions but for the products'. The processor cannot foresee which rows
+//! need it, and a branch that waits for numbers costs more than it saves. So all rows are looked at first, and the branch
+//! that comes later has its answer.
+
+use std::mem::MaybeUninit;
 
 use super::group::{UNIT, exponent, of_units, own, with_accumulator};
 use super::lanes::Lanes;
 use super::sum::NAN;
 
-/// An accumulator of so many units, 3 times 2^29, as f32. With one of less, which is less than 2^7 times as large as the largest
-/// product's exponent says, the rule keeps all bits, and the sum has 31: eight products have less than 2^29 units.
+/// An accumulator is large from so many units on: 3 times 2^29, as f32. A smaller one is less than 2^7 times as large as the
+/// largest product's exponent says, so the rule keeps all bits. Eight products have less than 2^29 units, so the sum has 31 bits.
 const LARGE: i32 = exponent(127 + 30) + (1 << 22);
 
-/// `GROWTH` less the largest product's exponent, as [`super::group`] has it, and the accumulator.
-pub struct Known<L: Lanes, const GROWTH: i32> {
-    pub growth: L::Int,
+/// Rows of sums, as many as a result has, in the columns of a vector. Functions are for a processor that has what `L` is named for.
+pub struct Rows<L: Lanes, const GROWTH: i32> {
+    known: [MaybeUninit<Known<L, GROWTH>>; 32],
+    are_large: u32,
+}
+
+impl<L: Lanes, const GROWTH: i32> Rows<L, GROWTH> {
+    #[inline(always)]
+    pub fn new() -> Self {
+        Rows { known: [const { MaybeUninit::uninit() }; 32], are_large: 0 }
+    }
+
+    /// Looks at a row: `growth` is `GROWTH` less the largest product's exponent, as [`super::group`] has it.
+    ///
+    /// # Safety
+    /// There are accumulators at `c`.
+    #[inline(always)]
+    pub unsafe fn look(&mut self, row: usize, growth: L::Int, c: *const u32) {
+        // SAFETY: as the caller says.
+        unsafe {
+            let known = self.known[row].write(Known::of(growth, L::load(c.cast())));
+            self.are_large |= u32::from(known.is_large()) << row;
+        }
+    }
+
+    /// What a row was given.
+    ///
+    /// # Safety
+    /// It has been looked at.
+    #[inline(always)]
+    pub unsafe fn growth(&self, row: usize) -> L::Int {
+        // SAFETY: as the caller says.
+        unsafe { self.known[row].assume_init_ref().growth }
+    }
+
+    /// Adds a row's products, a sum of units, to the accumulators.
+    ///
+    /// # Safety
+    /// It has been looked at, with these accumulators.
+    #[inline(always)]
+    pub unsafe fn add(&self, row: usize, sum: L::Int, c: *mut u32) {
+        // SAFETY: as the caller says.
+        unsafe {
+            let (known, is_large) = (self.known[row].assume_init_ref(), self.are_large >> row & 1 != 0);
+            L::store(c, if is_large { known.add_any(sum, L::load(c.cast())) } else { known.add(sum) });
+        }
+    }
+}
+
+struct Known<L: Lanes, const GROWTH: i32> {
+    growth: L::Int,
     /// In units.
     accumulator: L::Float,
 }
 
-/// Functions are for a processor that has what `L` is named for.
 impl<L: Lanes, const GROWTH: i32> Known<L, GROWTH> {
     #[inline(always)]
-    pub unsafe fn of(growth: L::Int, accumulator: L::Float) -> Self {
+    unsafe fn of(growth: L::Int, accumulator: L::Float) -> Self {
         // SAFETY: as the caller says.
         unsafe {
             let unit = L::as_float(L::add(growth, L::all_int(UNIT.wrapping_sub(GROWTH))));
@@ -32,7 +82,7 @@ impl<L: Lanes, const GROWTH: i32> Known<L, GROWTH> {
 
     /// Whether an accumulator is large, infinite, or a NaN.
     #[inline(always)]
-    pub unsafe fn is_large(&self) -> bool {
+    unsafe fn is_large(&self) -> bool {
         // SAFETY: as the caller says.
         unsafe { L::any_more(L::and(L::as_int(self.accumulator), L::all_int(i32::MAX)), L::all_int(LARGE - 1)) }
     }
@@ -46,14 +96,14 @@ impl<L: Lanes, const GROWTH: i32> Known<L, GROWTH> {
 
     /// The products' sum, of units, and the accumulator, which is not large.
     #[inline(always)]
-    pub unsafe fn add(&self, sum: L::Int) -> L::Float {
+    unsafe fn add(&self, sum: L::Int) -> L::Float {
         // SAFETY: as the caller says.
         unsafe { of_units::<L>(L::add(sum, L::floor_whole(self.accumulator)), self.top()) }
     }
 
     /// The same with any accumulator.
     #[inline(always)]
-    pub unsafe fn add_any(&self, sum: L::Int, accumulator: L::Float) -> L::Float {
+    unsafe fn add_any(&self, sum: L::Int, accumulator: L::Float) -> L::Float {
         // SAFETY: as the caller says.
         unsafe {
             let all = with_accumulator::<L>(self.top(), sum, accumulator);
