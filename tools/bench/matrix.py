@@ -32,6 +32,8 @@ class Kind(NamedTuple):
 
 KINDS = {
     "matrix instructions": Kind("mfma", "mfma", "gfx90a", 64, "v_mfma_f32_16x16x16f16", 4),
+    # CDNA3's sums, which are not those of f32.
+    "matrix instructions, gfx942": Kind("mfma", "mfma", "gfx942", 64, "v_mfma_f32_16x16x16_f16", 1),
     # Waves of 32 lanes, which multiply twice or four times as much.
     "matrix instructions, gfx1100": Kind("wmma", "wmma", "gfx1100", 32, "v_wmma_f32_16x16x16_f16", 0.9),
     "matrix instructions, gfx1250": Kind("wmma", "wmma", "gfx1250", 32, "v_wmma_f32_16x16x32_f16", 3),
