@@ -60,8 +60,9 @@ impl Meeting {
         self.changed.notify_all();
     }
 
-    /// A worker whose waves all wait does so until something changes; false if nothing ever will. `released` tells whether
-    /// one of its waves may go on, `complete` whether workers that have not begun yet would have nothing to begin.
+    /// A worker whose waves all wait does so until something changes; false if nothing ever will. True says only that the
+    /// worker has to look again: what was released may be another worker's. `released` tells whether one of its waves may go
+    /// on, `complete` whether workers that have not begun yet would have nothing to begin.
     pub fn wait(&self, stop: &AtomicBool, released: impl Fn() -> bool, complete: bool) -> bool {
         let mut state = lock(&self.state);
         if released() {
@@ -116,11 +117,16 @@ mod tests {
                     loop {
                         let turn = at.load(Relaxed);
                         if turn == 1000 {
-                            // No worker throws it any more.
-                            return !meeting.wait(&stop, || false, true);
+                            // No worker throws it any more. The last wake may come to those that wait here already.
+                            while meeting.wait(&stop, || false, true) {}
+                            return true;
                         }
                         if turn % workers == own {
                             at.store(turn + 1, Relaxed);
+                            if turn == 999 {
+                                // By then the others wait for what does not come.
+                                std::thread::sleep(3 * LOOK);
+                            }
                             meeting.wake();
                         } else if !meeting.wait(&stop, || at.load(Relaxed) != turn, false) {
                             return false;
