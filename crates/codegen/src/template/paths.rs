@@ -7,8 +7,10 @@ use luthier_isa::{Flags, Inst};
 const MOST: usize = 64;
 
 /// What may be issued before each instruction of some code.
+#[cfg(feature = "llvm")]
 pub struct Before(Vec<Vec<usize>>);
 
+#[cfg(feature = "llvm")]
 impl Before {
     /// More ways than these are not told apart.
     const MOST: usize = 4096;
