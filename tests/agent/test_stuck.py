@@ -73,14 +73,10 @@ def test_a_tool_that_does_not_come_back_is_given_up_when_the_program_is_to_end(t
     command = [sys.executable, "-m", "luthier", "trace", "--mock", "gfx90a", "--tool", f"{tmp_path}/tools.py:{name}"]
     command += ["--tool", "instr_count", "--json", str(out), "--", str(rocm.hip("kernels")), "lds"]
 
-    def heard():
-        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-
     # A group of its own, as a shell makes one: what a terminal sends comes to all of it.
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=rocm.ENVIRONMENT, start_new_session=True,
-        preexec_fn=heard,
-    )  # fmt: skip
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=rocm.ENVIRONMENT, start_new_session=True
+    )
     try:
         wait_for(mark, process)
         sent = time.monotonic()

@@ -54,7 +54,9 @@ def names(sdist) -> set[str]:
 def unpacked(sdist) -> Path:
     """What a user has who unpacks it."""
     with tarfile.open(sdist) as archive:
-        archive.extractall(sdist.parent / "unpacked", filter="data")
+        # Python 3.11.2, Debian's, has no filters yet.
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)
+        archive.extractall(sdist.parent / "unpacked")
     (folder,) = (sdist.parent / "unpacked").iterdir()
     return folder
 
