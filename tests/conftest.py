@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from places import CORPUS
 
-# A shell has what it starts in the background ignore Ctrl-C, nohup the terminal's end; the programs that tests start would
-# inherit that. Python's own handler is no more than the default to them.
-for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+# A shell starts background programs with SIGINT ignored, and nohup ignores SIGHUP. Programs that tests start would inherit
+# that. pytest goes on ignoring these signals, but with a handler: exec sets what is handled to the default.
+for number in (signal.SIGINT, signal.SIGHUP):
     if signal.getsignal(number) is signal.SIG_IGN:
-        signal.signal(number, handler)
+        signal.signal(number, lambda _number, _frame: None)
 
 
 @pytest.fixture(scope="session")
