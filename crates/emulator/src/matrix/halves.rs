@@ -1,7 +1,7 @@
 //! f16 operands of CDNA's matrix operations, by the host's vectors: values, and codes of exponents for [`super::half_sums`].
 //!
 //! A code is a signed byte. The sum of two, counted from -128, is the exponent of a product as [`super::group`] has it; that of a
-//! zero's and another one is less than those of all other products. A sum stops at the least byte. Four rows of A share a
+//! zero's and another one is less than those of all other products. Sums saturate at the least byte. Four rows of A share a
 //! word; B's codes are in all bytes of one.
 
 use std::marker::PhantomData;

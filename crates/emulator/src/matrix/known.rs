@@ -2,8 +2,8 @@
 //!
 //! Most accumulators are not much larger than products. Their sums need no coarser unit, and nothing is cut off
 //! ([`super::group`]): that saves a third of the instructions but for the products'. The processor cannot foresee which rows
-//! need it, and a branch that waits for numbers costs more than it saves. So all rows are looked at first, and the branch
-//! that comes later has its answer.
+//! need a coarser unit, and a branch that waits for numbers costs more than it saves. So the code looks at all rows first, and
+//! the branch that comes later has its answer.
 
 use std::mem::MaybeUninit;
 
@@ -11,8 +11,9 @@ use super::group::{UNIT, exponent, of_units, own, with_accumulator};
 use super::lanes::Lanes;
 use super::sum::NAN;
 
-/// An accumulator is large from so many units on: 3 times 2^29, as f32. A smaller one is less than 2^7 times as large as the
-/// largest product's exponent says, so the rule keeps all bits. Eight products have less than 2^29 units, so the sum has 31 bits.
+/// The least large accumulator, in units, as the bits of an f32: 3 times 2^29. A smaller accumulator is less than 2^7 times the
+/// power of two of the largest product, so the rule keeps all its bits. Eight products are less than 2^29 units, so the sum
+/// fits in 31 bits.
 const LARGE: i32 = exponent(127 + 30) + (1 << 22);
 
 /// Rows of sums, as many as a result has, in the columns of a vector. Functions are for a processor that has what `L` is named for.
